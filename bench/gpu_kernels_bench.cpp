@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <random>
 
@@ -72,6 +73,10 @@ struct Operand {
       if (!host.empty()) std::copy_n(made.data(), part, host.data() + at);
     }
   }
+  void fill_with(const std::vector<GroupRange>& ranges) {
+    gpu()->upload(device->data(), ranges.data(), {bytes});
+    if (!host.empty()) std::memcpy(host.data(), ranges.data(), host.size());
+  }
   Array on_device() const {
     Array moved = array;
     moved.data = device->data();
@@ -119,8 +124,8 @@ class Case {
   /// Mesa's codes of `shape` in place of an output's values, by heads; with their ranges.
   Case& codes(std::vector<Array> Call::*list, const Shape& shape) {
     add(list, shape, DType::UInt8, 0);
-    const Operand& ranges =
-        *operands_.emplace_back(new Operand({heads, 4}, DType::Float32, 0, 0, side_));
+    Operand& ranges = *operands_.emplace_back(new Operand({heads, 4}, DType::Float32, 0, 0, side_));
+    ranges.fill_with(std::vector<GroupRange>(heads, {.range = 6, .minimum = -3}));
     call.quantizer = {.groups = heads, .group_axis = static_cast<std::int64_t>(shape.rank()) - 1};
     device_call_.quantizer = call.quantizer;
     call.quantizer.ranges = elements<GroupRange>(ranges.array);

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/philox.h"
+#include "kernels/number_formats.h"
 
 namespace tidemark {
 
@@ -34,9 +34,14 @@ TIDEMARK_ANYWHERE constexpr std::uint32_t dither_word(std::uint64_t step_key, st
   return mixed(static_cast<std::uint32_t>(both) ^ mixed(static_cast<std::uint32_t>(both >> 32)));
 }
 
-/// Element i's, between 0 and 1: of 256 numbers whose mean is 1/2.
+/// What is added before a number is rounded to the nearest integer: (byte + 1/2) / 256 − 1/2, exact
+/// in fp32, and 0 in the mean over all bytes.
+TIDEMARK_ANYWHERE constexpr float dither_of(std::uint32_t byte) {
+  return format::float_of(0x3f804000u | byte << 15) - 1.5f;
+}
+/// Element i's, of its word.
 TIDEMARK_ANYWHERE constexpr float dither_of(std::uint32_t word, std::uint64_t i) {
-  return (static_cast<float>(word >> 8 * (i % 4) & 0xff) + 0.5f) * (1.0f / 256);
+  return dither_of(word >> 8 * (i % 4) & 0xff);
 }
 
 }  // namespace tidemark

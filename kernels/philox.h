@@ -1,6 +1,7 @@
-// Philox4x32-10, a counter-based random generator (Salmon et al., SC 2011, doi
+// Philox4x32, a counter-based random generator (Salmon et al., SC 2011, doi
 // 10.1145/2063384.2063405): the numbers of an element follow from key and element alone, so they
-// are the same whenever, wherever and in whatever order a kernel runs.
+// are the same whenever, wherever and in whatever order a kernel runs. Its authors recommend ten
+// rounds; from seven on they found no fault in it by any test of BigCrush.
 #pragma once
 
 #include <array>
@@ -19,6 +20,7 @@ struct PhiloxBlock {
 };
 
 /// The four 32-bit words of block `counter`.
+template <int rounds = 10>
 TIDEMARK_ANYWHERE constexpr PhiloxBlock philox(std::uint64_t key, std::uint64_t counter,
                                                std::uint64_t stream = 0) {
   std::uint32_t c0 = static_cast<std::uint32_t>(counter),
@@ -26,7 +28,7 @@ TIDEMARK_ANYWHERE constexpr PhiloxBlock philox(std::uint64_t key, std::uint64_t 
   std::uint32_t c2 = static_cast<std::uint32_t>(stream),
                 c3 = static_cast<std::uint32_t>(stream >> 32);
   std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c0, p1 = std::uint64_t{0xCD9E8D57} * c2;
     const std::uint32_t n0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
     const std::uint32_t n2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;

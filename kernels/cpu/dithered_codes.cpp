@@ -23,8 +23,7 @@ TIDEMARK_CLONES void code_loop(std::int64_t n, std::uint8_t* __restrict codes,
                                float scale, float minimum, float levels) {
   constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
   for (std::int64_t i = 0; i < n; ++i) {
-    const float u = (static_cast<float>(static_cast<std::int32_t>(dither[i])) + 0.5f) / 256;
-    const float level = (x[i] - minimum) * scale + (u - 0.5f);
+    const float level = (x[i] - minimum) * scale + dither_of(dither[i]);
     const float positive = level > 0.0f ? level : 0.0f;  // 0 of NaN
     const float limited = positive < levels ? positive : levels;
     codes[i] = static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(limited + round) & 0xffu);

@@ -1,4 +1,5 @@
-// Many random numbers at once: the words behind uniform_at() of kernels/philox.h.
+// Many random numbers at once: what is behind uniform_at() of kernels/philox.h and rounding_at() of
+// kernels/stochastic_rounding.h.
 #pragma once
 
 #include <cstdint>
@@ -23,5 +24,10 @@ inline constexpr std::int64_t word_buffer = most_words + 128;
 /// Returns where in `buffer` the first one is.
 const std::uint32_t* random_words(const RandomTensor& tensor, std::int64_t first, std::int64_t n,
                                   std::uint32_t* buffer);
+
+/// rounding_bits() of elements [first, first + n), at most most_words of them. Returns where in
+/// `buffer` the first one is.
+const std::uint16_t* many_rounding_bits(const RandomTensor& tensor, std::int64_t first,
+                                        std::int64_t n, std::uint32_t* buffer);
 
 }  // namespace tidemark::cpu

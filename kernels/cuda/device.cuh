@@ -83,6 +83,16 @@ __device__ inline float approximate_root(float x) {
   return root;
 }
 
+/// Byte `i` of the word, over the three upper bytes of `over`: an instruction.
+__device__ inline std::uint32_t byte_over(std::uint32_t word, int i, std::uint32_t over) {
+  return __byte_perm(word, over, 0x7650u | static_cast<unsigned>(i));
+}
+/// The lowest bytes of four words, the first one lowest: three instructions.
+__device__ inline std::uint32_t lowest_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t c,
+                                             std::uint32_t d) {
+  return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+
 /// Enqueues the kernel; what is wrong with the launch is thrown at once.
 template <typename... Parameters, typename... Arguments>
 void start(const Launch& launch, const char* name, void (*kernel)(Parameters...), dim3 blocks,
@@ -125,6 +135,14 @@ inline float approximate_reciprocal(float x) { return 1.0f / x; }
 inline float approximate_power_of_two(float x) { return exp2f(x); }
 inline float approximate_root(float x) { return sqrtf(x); }
 
+inline std::uint32_t byte_over(std::uint32_t word, int i, std::uint32_t over) {
+  return (word >> 8 * i & 0xffu) | (over & 0xffffff00u);
+}
+inline std::uint32_t lowest_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t c,
+                                  std::uint32_t d) {
+  return (a & 0xffu) | (b & 0xffu) << 8 | (c & 0xffu) << 16 | d << 24;
+}
+
 template <typename T>
 float to_fp32(T x) {
   return to_float(x);
@@ -159,6 +177,18 @@ unsigned resident_blocks(void (*)(Parameters...), unsigned, std::size_t) {
   return 3;
 }
 #endif
+
+/// A NaN stays: it is no larger and no smaller than anything, so it is asked for. Devices from
+/// sm_80 on have an instruction for it.
+__device__ inline float max_or_nan(float a, float b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm("max.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
+  return a;
+#else
+  return a > b || a != a ? a : b;
+#endif
+}
+__device__ inline float min_or_nan(float a, float b) { return -max_or_nan(-a, -b); }
 
 /// e^x within 2 + |1.2 · x| units, which is what x · log2 e loses (as __expf()).
 __device__ inline float approximate_power(float x) {

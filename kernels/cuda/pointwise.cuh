@@ -3,7 +3,7 @@
 // that memory is the only limit.
 #pragma once
 
-#include "kernels/cuda/watch.cuh"
+#include "kernels/cuda/own_group.cuh"
 
 namespace tidemark::cuda {
 
@@ -93,6 +93,20 @@ struct DenseArguments {
 template <typename Function>
 inline constexpr int dense_vectors = Function::inputs <= 2 ? 2 : 1;
 
+template <typename Function, typename T, int V, int inputs>
+__device__ inline void apply_to(const Function& function, const Pack<T, V> (&in)[inputs],
+                                float (&out)[Function::outputs][V]) {
+  TIDEMARK_UNROLL
+  for (int e = 0; e < V; ++e) {
+    float x[inputs], y[Function::outputs];
+    TIDEMARK_UNROLL
+    for (int k = 0; k < inputs; ++k) x[k] = value_in(in[k], e);
+    function(x, y);
+    TIDEMARK_UNROLL
+    for (int k = 0; k < Function::outputs; ++k) out[k][e] = y[k];
+  }
+}
+
 template <typename Function, typename T, int V>
 __global__ void dense_pointwise_kernel(Function function, DenseArguments<Function, T> arguments) {
   constexpr int inputs = Function::inputs, outputs = Function::outputs;
@@ -113,15 +127,7 @@ __global__ void dense_pointwise_kernel(Function function, DenseArguments<Functio
       const std::int64_t i = first + u * std::int64_t{blockDim.x};
       if (i >= vectors) break;
       float out[outputs][V];
-      TIDEMARK_UNROLL
-      for (int e = 0; e < V; ++e) {
-        float x[inputs > 0 ? inputs : 1], y[outputs];
-        TIDEMARK_UNROLL
-        for (int k = 0; k < inputs; ++k) x[k] = value_in(in[u][k], e);
-        function(x, y);
-        TIDEMARK_UNROLL
-        for (int k = 0; k < outputs; ++k) out[k][e] = y[k];
-      }
+      apply_to(function, in[u], out);
       TIDEMARK_UNROLL
       for (int k = 0; k < outputs; ++k)
         reinterpret_cast<Pack<T, V>*>(arguments.out[k])[i] = packed<T>(out[k]);
@@ -129,28 +135,98 @@ __global__ void dense_pointwise_kernel(Function function, DenseArguments<Functio
   }
 }
 
-/// True if it was enough: false where an operand spreads, is absent or has gaps or an odd end.
+/// The same of an output that is watched.
+template <typename Function, typename T, int V>
+__global__ void dense_watched_kernel(Function function, DenseArguments<Function, T> arguments,
+                                     DeviceGroups groups) {
+  constexpr int inputs = Function::inputs, each = dense_vectors<Function>;
+  __shared__ BlockExtremes of_block;
+  Watch watch(groups, of_block);
+  if (thread_of_grid() < arguments.vectors) watch.stay_at(thread_of_grid() * V);
+  Pack<T, V> in[each][inputs];
+  for_own_vectors<each>(
+      arguments.vectors,
+      [&](std::int64_t i, int u) {
+        TIDEMARK_UNROLL
+        for (int k = 0; k < inputs; ++k)
+          in[u][k] = reinterpret_cast<const Pack<T, V>*>(arguments.in[k])[i];
+      },
+      [&](std::int64_t i, int u) {
+        float out[1][V];
+        apply_to(function, in[u], out);
+        reinterpret_cast<Pack<T, V>*>(arguments.out[0])[i] = packed<T>(out[0]);
+        watch.note_there(i * V, out[0]);
+      });
+  watch.finish();
+}
+
+/// The same of two inputs, the second of them codes.
+template <typename Function, typename T, int V>
+__global__ void dense_coded_kernel(Function function, const T* from, DeviceGroups codes, T* to,
+                                   std::int64_t vectors) {
+  constexpr int each = 2;
+  if (thread_of_grid() >= vectors) return;
+  const Decoder decoder(codes.range_at(thread_of_grid() * V), 8);
+  const std::uint8_t* const second = codes.codes + codes.first;
+  Pack<T, V> in[each];
+  Pack<std::uint8_t, V> coded[each];
+  for_own_vectors<each>(
+      vectors,
+      [&](std::int64_t i, int u) {
+        in[u] = reinterpret_cast<const Pack<T, V>*>(from)[i];
+        coded[u] = reinterpret_cast<const Pack<std::uint8_t, V>*>(second)[i];
+      },
+      [&](std::int64_t i, int u) {
+        float out[V];
+        TIDEMARK_UNROLL
+        for (int e = 0; e < V; ++e) {
+          const float x[2] = {value_in(in[u], e), decoder(number_in(coded[u], e))};
+          float y[1];
+          function(x, y);
+          out[e] = y[0];
+        }
+        reinterpret_cast<Pack<T, V>*>(to)[i] = packed<T>(out);
+      });
+}
+
+/// No vectors where an operand spreads, is absent or has gaps or an odd end.
 template <typename Function, typename T>
-bool run_dense(Launch& launch, const char* name, const Function& function,
-               const Axes<operands_of<Function>>& axes,
-               const std::array<const Array*, operands_of<Function>>& operands) {
+DenseArguments<Function, T> dense_arguments(
+    const Axes<operands_of<Function>>& axes,
+    const std::array<const Array*, operands_of<Function>>& operands) {
   constexpr int V = vector_size<T>, inputs = Function::inputs;
-  if (axes.rank != 1 || axes.extent[0] % V != 0) return false;
-  DenseArguments<Function, T> arguments;
+  DenseArguments<Function, T> arguments{};
+  if (axes.rank != 1 || axes.extent[0] % V != 0) return arguments;
   for (int k = 0; k < operands_of<Function>; ++k) {
     const Array& operand = *operands[static_cast<std::size_t>(k)];
-    if (!operand || axes.stride[0][k] != 1) return false;
+    if (!operand || axes.stride[0][k] != 1) return arguments;
     if (k < inputs)
       arguments.in[k] = elements<const T>(operand);
     else
       arguments.out[k - inputs] = elements<T>(operand);
   }
   arguments.vectors = axes.extent[0] / V;
-  constexpr int each = dense_vectors<Function>;
+  return arguments;
+}
+
+/// True if it was enough.
+template <typename Function, typename T>
+bool run_dense(Launch& launch, const char* name, const Function& function,
+               const Axes<operands_of<Function>>& axes,
+               const std::array<const Array*, operands_of<Function>>& operands) {
+  constexpr int V = vector_size<T>, each = dense_vectors<Function>;
+  const DenseArguments<Function, T> arguments = dense_arguments<Function, T>(axes, operands);
+  if (arguments.vectors == 0) return false;
   start(launch, name, dense_pointwise_kernel<Function, T, V>,
         dim3(blocks_for(launch, (arguments.vectors + each - 1) / each)), dim3(usual_threads), 0,
         function, arguments);
   return true;
+}
+
+/// Of kernels whose threads stay in one group: on an H200 eight times what is resident at once was
+/// best or within 3 % of it.
+inline std::int64_t own_group_wanted(const Launch& launch) {
+  return std::int64_t{launch.processors} * 64;
 }
 
 /// Elements per thread. Many operands of mixed dtypes go one by one: in vectors the kernel of eight
@@ -199,12 +275,44 @@ PointwiseArguments<Function, T> pointwise_arguments(const Axes<operands_of<Funct
   return arguments;
 }
 
+/// True if it was enough: false where the second input has no codes of a byte, something lies in
+/// pieces, or a vector has elements of two groups.
+template <typename Function>
+bool run_coded(Launch& launch, const char* name, const Function& function,
+               const Operands<Function>& given) {
+  const Array &from = *given[0], &codes = *given[1], &to = *given[2];
+  if (!codes.groups || !from || !to || from.groups || from.dtype != to.dtype) return false;
+  bool is_done = false;
+  with_axes<Function>(given, [&](auto, const auto& axes, const auto&, bool) {
+    for (int k = 0; k < 3; ++k)
+      if (axes.rank != 1 || axes.stride[0][k] != 1) return;
+    with_dtype_of(std::array{&from}, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      constexpr int V = vector_size<T>;
+      if constexpr (!std::is_same_v<T, AnyFloat>) {
+        if (!is_vectorizable<3>(axes, {&from, &codes, &to}, V) || axes.extent[0] % V != 0 ||
+            !has_groups_of_vectors(codes, V))
+          return;
+        const std::int64_t vectors = axes.extent[0] / V;
+        start(launch, name, dense_coded_kernel<Function, T, V>,
+              dim3(own_group_blocks(own_group_wanted(launch), vectors, V, codes.groups)),
+              dim3(usual_threads), 0, function, elements<const T>(from), DeviceGroups(codes),
+              elements<T>(to), vectors);
+        is_done = true;
+      }
+    });
+  });
+  return is_done;
+}
+
 /// Inputs, then outputs; absent inputs are zeros, absent outputs are not written. The first output
 /// that is present says the shape; inputs spread over it. Nobody watches the outputs.
 template <typename Function>
 void pointwise(Launch& launch, const char* name, const Function& function,
                const Operands<Function>& given) {
   for (std::size_t k = Function::inputs; k < given.size(); ++k) CHECK(!given[k]->groups);
+  if constexpr (Function::inputs == 2 && Function::outputs == 1)
+    if (run_coded(launch, name, function, given)) return;
   with_axes<Function>(given, [&](auto tag, const auto& axes, const auto& operands, bool vectors) {
     using T = typename decltype(tag)::type;
     if constexpr (!std::is_same_v<T, AnyFloat>)
@@ -236,6 +344,14 @@ void watched_pointwise(Launch& launch, const char* name, const Function& functio
   if (!groups) return pointwise(launch, name, function, operands);
   with_axes<Function>(operands, [&](auto tag, const auto& axes, const auto& found, bool vectors) {
     using T = typename decltype(tag)::type;
+    if constexpr (!std::is_same_v<T, AnyFloat> && outputs == 1) {
+      constexpr int V = vector_size<T>;
+      const auto arguments = dense_arguments<Function, T>(axes, found);
+      if (vectors && arguments.vectors > 0 && has_groups_of_vectors(*given[inputs], V))
+        return start(launch, name, dense_watched_kernel<Function, T, V>,
+                     dim3(own_group_blocks(own_group_wanted(launch), arguments.vectors, V, groups)),
+                     dim3(usual_threads), 0, function, arguments, watched.of[0]);
+    }
     const auto arguments = pointwise_arguments<Function, T>(axes, found, vectors);
     const int vector = vectors ? vector_size<T> : 1;
     const auto kernel = vectors ? watched_pointwise_kernel<Function, T, vector_size<T>>

@@ -12,17 +12,6 @@ __device__ inline float warp_sum(float value) {
   for (int bits = 16; bits > 0; bits /= 2) value += __shfl_xor_sync(whole_warp, value, bits);
   return value;
 }
-// A NaN stays: it is no larger and no smaller than anything, so it is asked
-// for. Devices from sm_80 on have an instruction for it.
-__device__ inline float max_or_nan(float a, float b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  asm("max.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
-  return a;
-#else
-  return a > b || a != a ? a : b;
-#endif
-}
-__device__ inline float min_or_nan(float a, float b) { return -max_or_nan(-a, -b); }
 __device__ inline float warp_max(float value) {
   for (int bits = 16; bits > 0; bits /= 2)
     value = max_or_nan(value, __shfl_xor_sync(whole_warp, value, bits));

@@ -36,15 +36,17 @@ struct DeviceGroups {
   }
 
   struct Group {
-    GroupRange* range;
-    std::int64_t left;  ///< elements of this stretch, from the one asked for on
+    int number;
+    int left;  ///< elements of this stretch, from the one asked for on; of very many not all
   };
   __device__ Group at(std::int64_t offset) const {
     std::int64_t inside = first + offset;
     std::int64_t group = stretch.divide(inside);
     count.divide(group);
-    return {ranges + group, stretch.value - inside};
+    const std::int64_t left = stretch.value - inside;
+    return {static_cast<int>(group), left < 1 << 30 ? static_cast<int>(left) : 1 << 30};
   }
+  __device__ GroupRange& range_at(std::int64_t offset) const { return ranges[at(offset).number]; }
 };
 
 template <>
@@ -136,8 +138,60 @@ __device__ inline void load_of(const T* data, std::int64_t offset, std::int64_t 
 __device__ inline float number_of(std::uint8_t code) {
   return format::float_of(0x4b000000u | code) - 0x1p23f;
 }
+/// Code `e`, which is known at compile time, of a byte each.
+template <int V>
+__device__ inline float number_in(const Pack<std::uint8_t, V>& pack, int e) {
+  static_assert(V % 4 == 0);
+  std::uint32_t word;
+  memcpy(&word, pack.values + e / 4 * 4, sizeof word);
+  return format::float_of(byte_over(word, e % 4, 0x4b000000u)) - 0x1p23f;
+}
+
+/// From a group's codes, as numbers, to values.
+struct Decoder {
+  float factor = 0, minimum = 0;
+  Decoder() = default;
+  __device__ Decoder(const GroupRange& group, int bits)
+      : factor(group.range / code_levels(bits)), minimum(group.minimum) {}
+  __device__ float operator()(float number) const {
+    return __fadd_rn(__fmul_rn(number, factor), minimum);
+  }
+};
 __device__ inline float decoded(std::uint8_t code, const GroupRange& group, int bits) {
-  return __fadd_rn(__fmul_rn(number_of(code), group.range / code_levels(bits)), group.minimum);
+  return Decoder(group, bits)(number_of(code));
+}
+
+/// From values to a group's codes.
+struct Encoder {
+  float scale = 0, minimum = 0, limit = 0;
+  __device__ Encoder(const GroupRange& group, float levels, float limit)
+      : scale(levels / group.range), minimum(group.minimum), limit(limit) {}
+  /// Of codes of a byte, clipped to it.
+  __device__ Encoder(float scale, float minimum)
+      : scale(scale), minimum(minimum), limit(code_levels(8)) {}
+  /// The nearest integer in the lowest bits; 0 of NaN. `offset`: of rounding, or dither.
+  __device__ std::uint32_t operator()(float x, float offset) const {
+    constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
+    const float level = __fadd_rn(__fmul_rn(x - minimum, scale), offset);
+    return format::bits_of(fminf(fmaxf(level, 0.0f), limit) + round);
+  }
+};
+/// `offset_of(e)` gives the offset of the e-th: made when it is needed, it takes a register, not V.
+template <int V, typename Offset>
+__device__ inline Pack<std::uint8_t, V> encoded(const Encoder& encoder, const float (&values)[V],
+                                                const Offset& offset_of) {
+  static_assert(V % 4 == 0);
+  std::uint32_t words[V / 4];
+  TIDEMARK_UNROLL
+  for (int w = 0; w < V / 4; ++w) {
+    std::uint32_t codes[4];
+    TIDEMARK_UNROLL
+    for (int e = 0; e < 4; ++e) codes[e] = encoder(values[4 * w + e], offset_of(4 * w + e));
+    words[w] = lowest_bytes(codes[0], codes[1], codes[2], codes[3]);
+  }
+  Pack<std::uint8_t, V> pack;
+  memcpy(&pack, words, sizeof pack);
+  return pack;
 }
 
 /// The code of element `at`, which may be less than a byte. Neighbours find theirs in the same
@@ -154,7 +208,7 @@ __device__ inline float element_at(const Reader<AnyFloat>& from, std::int64_t at
   if (from.dtype == DType::BFloat16)
     return to_fp32(reinterpret_cast<const BFloat16*>(from.data)[at]);
   if (from.dtype == DType::UInt8)
-    return decoded(code_at(from.groups, at), *from.groups.at(at).range, from.groups.bits);
+    return decoded(code_at(from.groups, at), from.groups.range_at(at), from.groups.bits);
   return to_fp32(reinterpret_cast<const Float16*>(from.data)[at]);
 }
 
@@ -165,7 +219,8 @@ __device__ inline void load_codes(const DeviceGroups& groups, const GroupRange& 
   if (groups.bits == 8) {
     const auto pack =
         *reinterpret_cast<const Pack<std::uint8_t, V>*>(groups.codes + groups.first + offset);
-    for (int i = 0; i < V; ++i) out[i] = decoded(pack.values[i], group, 8);
+    const Decoder decoder(group, 8);
+    for (int i = 0; i < V; ++i) out[i] = decoder(number_of(pack.values[i]));
     return;
   }
   for (int i = 0; i < V; ++i) out[i] = decoded(code_at(groups, offset + i), group, groups.bits);
@@ -190,7 +245,7 @@ __device__ inline bool load_quickly(const Reader<AnyFloat>& from, std::int64_t o
   } else {
     const DeviceGroups::Group group = from.groups.at(offset);
     if (group.left < V) return false;
-    load_codes<V>(from.groups, *group.range, offset, out);
+    load_codes<V>(from.groups, from.groups.ranges[group.number], offset, out);
   }
   return true;
 }
@@ -239,41 +294,26 @@ __device__ inline void note_max(std::uint32_t* key, std::uint32_t candidate) {
   if (candidate > *static_cast<volatile std::uint32_t*>(key)) atomicMax(key, candidate);
 }
 
-/// The nearest integer's last eight bits.
-__device__ inline std::uint8_t mesa_code(float x, float minimum, float scale, float uniform,
-                                         float limit) {
-  constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
-  const float level = __fadd_rn(__fmul_rn(x - minimum, scale), uniform - 0.5f);
-  const float positive = level > 0.0f ? level : 0.0f;  // 0 of NaN
-  const float limited = positive < limit ? positive : limit;
-  return static_cast<std::uint8_t>(__float_as_uint(limited + round) & 0xffu);
-}
-
 /// By the range as it is: that of the last step, while this one's extremes are noted.
 __device__ inline std::uint8_t dithered_code(const DeviceGroups& groups, const GroupRange& group,
                                              std::int64_t element, float x) {
   const auto i = static_cast<std::uint64_t>(element);
   const float levels = code_levels(groups.bits);
-  return mesa_code(x, group.minimum, levels / group.range,
-                   dither_of(dither_word(groups.dither, i / 4), i), levels);
+  const Encoder encoder(group, levels, levels);
+  return static_cast<std::uint8_t>(encoder(x, dither_of(dither_word(groups.dither, i / 4), i)));
 }
 
 /// V codes of one group, side by side.
 template <int V>
-__device__ inline void write_codes(const DeviceGroups& groups, const GroupRange& group,
+__device__ inline void write_codes(const DeviceGroups& groups, const Encoder& encoder,
                                    std::int64_t element, const float (&values)[V]) {
-  const float levels = code_levels(8), scale = levels / group.range, minimum = group.minimum;
-  Pack<std::uint8_t, V> pack;
+  std::uint32_t words[V / 4];
   TIDEMARK_UNROLL
-  for (int b = 0; b < V / 4; ++b) {
-    const auto i = static_cast<std::uint64_t>(element + 4 * b);
-    const std::uint32_t word = dither_word(groups.dither, i / 4);
-    TIDEMARK_UNROLL
-    for (int e = 0; e < 4; ++e)
-      pack.values[4 * b + e] =
-          mesa_code(values[4 * b + e], minimum, scale, dither_of(word, i + e), levels);
-  }
-  *reinterpret_cast<Pack<std::uint8_t, V>*>(groups.written + element) = pack;
+  for (int w = 0; w < V / 4; ++w)
+    words[w] = dither_word(groups.dither, static_cast<std::uint64_t>(element / 4 + w));
+  *reinterpret_cast<Pack<std::uint8_t, V>*>(groups.written + element) =
+      encoded<V>(encoder, values,
+                 [&](int e) { return dither_of(words[e / 4], static_cast<std::uint64_t>(e % 4)); });
 }
 
 /// Codes of values from `offset` on, whose first is in `group`.
@@ -284,10 +324,13 @@ __device__ inline void write_codes(const DeviceGroups& groups, const DeviceGroup
   if (groups.written == nullptr) return;
   const std::int64_t first = groups.first + offset;
   if constexpr (V % 4 == 0)
-    if (stride == 1 && valid == V && group.left >= V && first % V == 0)
-      return write_codes<V>(groups, *group.range, first, values);
+    if (stride == 1 && valid == V && group.left >= V && first % V == 0) {
+      const float levels = code_levels(8);
+      return write_codes<V>(groups, Encoder(groups.ranges[group.number], levels, levels), first,
+                            values);
+    }
   for_each_value(values, valid, [&](int i, float x) {
-    const GroupRange& own = *groups.at(offset + i * stride).range;
+    const GroupRange& own = groups.range_at(offset + i * stride);
     const std::int64_t element = first + i * stride;
     groups.written[element] = dithered_code(groups, own, element, x);
   });
@@ -301,8 +344,8 @@ __device__ inline void note_min_max(const DeviceGroups& groups, std::int64_t off
   if (stride != 1 || group.left < valid) {
     for_each_value(values, valid, [&](int i, float x) {
       const std::uint32_t high = order_key(x), low = ~high;
-      GroupRange* const own = groups.at(offset + i * stride).range;
-      note_max(&own->least, low), note_max(&own->most, high);
+      GroupRange& own = groups.range_at(offset + i * stride);
+      note_max(&own.least, low), note_max(&own.most, high);
     });
     return;
   }
@@ -312,7 +355,8 @@ __device__ inline void note_min_max(const DeviceGroups& groups, std::int64_t off
     const std::uint32_t high = order_key(values[i]), low = ~high;
     least = low > least ? low : least, most = high > most ? high : most;
   }
-  note_max(&group.range->least, least), note_max(&group.range->most, most);
+  GroupRange& own = groups.ranges[group.number];
+  note_max(&own.least, least), note_max(&own.most, most);
 }
 
 template <int V, typename T>

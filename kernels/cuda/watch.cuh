@@ -2,7 +2,8 @@
 // where they are made in passing. One number of the device's memory asked for by every thread is
 // one slice of the second-level cache that all wait for. So a thread keeps a group's extremes in
 // registers as long as it stays in the group, the block's threads meet in shared memory, and each
-// block goes to the device's memory once.
+// block goes to the device's memory once. Where it can, a thread stays in one group from start to
+// end (own_group.cuh).
 #pragma once
 
 #include <numeric>
@@ -41,20 +42,38 @@ class Watch {
     const DeviceGroups::Group group = groups_.at(offset);
     write_codes<V>(groups_, group, offset, stride, valid, values);
     if (stride == 1 && group.left >= valid) {
-      change_to(group.range);
+      change_to(group.number);
       TIDEMARK_UNROLL
       for (int i = 0; i < V; ++i)
         if (i < valid) add(values[i]);
       return;
     }
     for_each_value(values, valid, [&](int i, float x) {
-      change_to(groups_.at(offset + i * stride).range), add(x);
+      change_to(groups_.at(offset + i * stride).number), add(x);
     });
+  }
+
+  /// For a thread that writes whole vectors of one group alone, whose element this is: the group is
+  /// looked up here, once. At least one vector must follow.
+  __device__ void stay_at(std::int64_t offset) {
+    if (groups_.ranges == nullptr) return;
+    change_to(groups_.at(offset).number);
+    const GroupRange& range = groups_.ranges[group_];
+    scale_ = code_levels(8) / range.range, minimum_ = range.minimum;
+  }
+  template <int V>
+  __device__ void note_there(std::int64_t offset, const float (&values)[V]) {
+    if (groups_.ranges == nullptr) return;
+    if constexpr (V % 4 == 0)
+      if (groups_.written != nullptr)
+        write_codes<V>(groups_, Encoder(scale_, minimum_), groups_.first + offset, values);
+    TIDEMARK_UNROLL
+    for (int i = 0; i < V; ++i) add(values[i]);
   }
 
   __device__ void finish() {
     if (groups_.ranges == nullptr) return;
-    change_to(nullptr);
+    change_to(none);
     if (!meet()) return;
     __syncthreads();
     for (unsigned g = thread_of_block(); g < groups_.count.value; g += threads_of_block()) {
@@ -65,24 +84,23 @@ class Watch {
 
  private:
   __device__ bool meet() const { return groups_.count.value <= block_groups; }
-  __device__ void add(float x) {
-    const std::uint32_t high = order_key(x), low = ~high;
-    least_ = low > least_ ? low : least_, most_ = high > most_ ? high : most_;
-  }
-  __device__ void change_to(GroupRange* range) {
-    if (range == range_) return;
-    if (range_ != nullptr) {
-      const std::int64_t g = range_ - groups_.ranges;
-      note_max(meet() ? &of_block_.least[g] : &range_->least, least_);
-      note_max(meet() ? &of_block_.most[g] : &range_->most, most_);
+  __device__ void add(float x) { least_ = min_or_nan(least_, x), most_ = max_or_nan(most_, x); }
+  __device__ void change_to(int group) {
+    if (group == group_) return;
+    if (group_ != none) {
+      GroupRange& before = groups_.ranges[group_];
+      note_max(meet() ? &of_block_.least[group_] : &before.least, order_key(-least_));
+      note_max(meet() ? &of_block_.most[group_] : &before.most, order_key(most_));
     }
-    range_ = range, least_ = most_ = 0;
+    group_ = group, least_ = INFINITY, most_ = -INFINITY;
   }
 
   const DeviceGroups& groups_;
   BlockExtremes& of_block_;
-  GroupRange* range_ = nullptr;  ///< of the group that the thread is in
-  std::uint32_t least_ = 0, most_ = 0;
+  static constexpr int none = -1;
+  int group_ = none;  ///< that the thread is in
+  float least_ = INFINITY, most_ = -INFINITY;
+  float scale_ = 0, minimum_ = 0;  ///< of the codes of the group that it stays in
 };
 
 /// Of kernels that nobody watches.

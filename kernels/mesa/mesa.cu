@@ -29,6 +29,25 @@ struct MesaPlan {
   bool has_vectors = false;
 };
 
+/// A value in one piece, and the groups of its elements; no groups where a vector has two of them.
+template <typename T>
+struct DenseValue {
+  DenseValue(const Call& call, const MesaPlan& plan) : value(call.inputs[0]) {
+    constexpr int V = vector_size<T>;
+    if (!plan.has_vectors || plan.walk.rank != 0 || plan.walk.inner_stride[0] != 1) return;
+    value.groups = groups_of(call.quantizer, value.shape, value.data);
+    value.groups.bits = 8;
+    vectors = plan.walk.vectors;
+    CHECK(has_groups_of_vectors(value, V));  // as the plan has found
+  }
+  explicit operator bool() const { return vectors > 0; }
+  dim3 blocks(std::int64_t wanted) const {
+    return dim3(own_group_blocks(wanted, vectors, vector_size<T>, value.groups));
+  }
+  Array value;
+  std::int64_t vectors = 0;
+};
+
 /// Parts of at least eight vectors per thread, and about eight blocks per multiprocessor.
 std::int64_t parts_of(const Launch& launch, std::int64_t vectors, std::int64_t groups) {
   const std::int64_t wanted = (std::int64_t{launch.processors} * 8 + groups - 1) / groups;
@@ -55,6 +74,11 @@ bool is_first(const Call& call, const Launch& launch) {
 
 template <typename T>
 void note_min_max(const Call& call, Launch& launch, const MesaPlan& plan) {
+  if constexpr (!std::is_same_v<T, AnyFloat>)
+    if (const DenseValue<T> dense(call, plan); dense)  // what is resident at once is enough to read
+      return start(launch, "mesa min max", mesa_dense_watch_kernel<T>,
+                   dense.blocks(std::int64_t{launch.processors} * 8), dim3(usual_threads), 0,
+                   elements<const T>(dense.value), DeviceGroups(dense.value), dense.vectors);
   const Quantizer& quantizer = call.quantizer;
   const std::int64_t parts = parts_of(launch, plan.vectors_per_group, quantizer.groups);
   const std::int64_t per_part = (plan.vectors_per_group + parts - 1) / parts;
@@ -83,6 +107,13 @@ void quantize_delayed(const Call& call, Launch& launch, const MesaPlan& plan) {
   if (quantizer.has_codes && !is_first(call, launch)) return;
   const std::uint64_t dither = step_dither(launch.state.seed, launch.state.number, call.key);
   if (quantizer.bits < 8) return pack<T>(call, launch, {dither, 0});
+  if constexpr (!std::is_same_v<T, AnyFloat>)
+    if (DenseValue<T> dense(call, plan); dense) {
+      dense.value.groups.codes = elements<std::uint8_t>(codes), dense.value.groups.dither = dither;
+      return start(launch, "mesa delayed", mesa_dense_watch_kernel<T>,
+                   dense.blocks(own_group_wanted(launch)), dim3(usual_threads), 0,
+                   elements<const T>(dense.value), DeviceGroups(dense.value), dense.vectors);
+    }
   Array watched = numbering(value.shape);
   watched.groups = groups_of(quantizer, value.shape, watched.data);
   watched.groups.codes = elements<std::uint8_t>(codes), watched.groups.dither = dither;
@@ -98,26 +129,20 @@ void quantize_delayed(const Call& call, Launch& launch, const MesaPlan& plan) {
 
 /// False if codes or values do not lie in vectors of one group: then nothing was done.
 bool dequantize_dense(const Array& codes, const Array& value, Launch& launch) {
-  const Groups& groups = codes.groups;
-  if (!groups || groups.bits != 8 || codes.data != groups.first || !is_dense(codes.layout()) ||
-      !is_dense(value.layout()) || value.groups ||
+  if (!codes.groups || value.groups || !is_dense(codes.layout()) || !is_dense(value.layout()) ||
       reinterpret_cast<std::uintptr_t>(value.data) % 16 != 0 ||
       reinterpret_cast<std::uintptr_t>(codes.data) % 8 != 0)
     return false;
   bool is_done = false;
   with_dtype_of(std::array{&value}, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    // On an H200 values of 16 bits reach 63 % of the card's own copy this way and 57 by the walk;
-    // those of 32 bits 47 and 86.
-    if constexpr (!std::is_same_v<T, AnyFloat> && sizeof(T) == 2) {
+    if constexpr (!std::is_same_v<T, AnyFloat>) {
       constexpr int V = vector_size<T>;
-      if (groups.stretch % V != 0 || numel(value.shape) % V != 0) return;
+      if (!has_groups_of_vectors(codes, V) || numel(value.shape) % V != 0) return;
       const std::int64_t vectors = numel(value.shape) / V;
       start(launch, "mesa dequantize", mesa_dense_dequantize_kernel<T>,
-            dim3(blocks_for(launch, (vectors + mesa_vectors - 1) / mesa_vectors)),
-            dim3(usual_threads), 0, elements<const std::uint8_t>(codes), elements<T>(value),
-            vectors, MesaGroups{Divisor(groups.stretch / V), Divisor(groups.count)},
-            static_cast<const GroupRange*>(groups.ranges));
+            dim3(own_group_blocks(own_group_wanted(launch), vectors, V, codes.groups)),
+            dim3(usual_threads), 0, DeviceGroups(codes), elements<T>(value), vectors);
       is_done = true;
     }
   });
@@ -148,11 +173,11 @@ void quantize(const Call& call, Launch& launch) {
     if (quantizer.bits < 8) return pack<T>(call, launch, random);
     const float limit = quantizer.wraps ? mesa_wrap_limit : code_levels(8);
     if constexpr (!std::is_same_v<T, AnyFloat>)
-      if (plan.has_vectors && plan.walk.rank == 0 && plan.walk.inner_stride[0] == 1)
+      if (const DenseValue<T> dense(call, plan); dense)
         return start(launch, "mesa quantize", mesa_dense_quantize_kernel<T>,
-                     dim3(blocks_for(launch, (plan.walk.vectors + 1) / 2)), dim3(usual_threads), 0,
-                     elements<const T>(value), elements<std::uint8_t>(codes), plan.walk.vectors,
-                     plan.groups, static_cast<const GroupRange*>(quantizer.ranges), random, limit);
+                     dense.blocks(std::int64_t{launch.processors} * 8), dim3(usual_threads), 0,
+                     elements<const T>(value), DeviceGroups(dense.value),
+                     elements<std::uint8_t>(codes), dense.vectors, random, limit);
     start(launch, "mesa quantize",
           plan.has_vectors ? mesa_quantize_kernel<T, V> : mesa_quantize_kernel<T, 1>,
           dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0, reader<T>(value),

@@ -3,9 +3,10 @@
 // operation this one does, too: equal ranges give equal codes.
 #pragma once
 
+#include "kernels/cuda/own_group.cuh"
 #include "kernels/cuda/reduce.cuh"
-#include "kernels/cuda/watch.cuh"
 #include "kernels/dropout/dropout.cuh"
+#include "kernels/stochastic_rounding.h"
 
 namespace tidemark::cuda {
 
@@ -23,8 +24,26 @@ struct MesaGroups {
   }
 };
 
-/// Vectors of a thread that are under way at once where arrays lie in one piece.
-inline constexpr int mesa_vectors = 4;
+/// rounding_at() of elements first, first + 1, …, whose first is a multiple of V.
+template <int V>
+__device__ inline void rounding_numbers(const RandomTensor& random, std::int64_t first,
+                                        float (&out)[V]) {
+  static_assert(8 % V == 0);
+  const auto i = static_cast<std::uint64_t>(first);
+  const PhiloxBlock block = philox<rounding_rounds>(random.key, i / 8, random.stream);
+  if constexpr (V == 8) {
+    TIDEMARK_UNROLL
+    for (unsigned e = 0; e < V; ++e) out[e] = rounding_of(rounding_bits(block, e));
+  } else {  // chosen, not indexed: an index would put the block into slow local memory
+    const bool is_upper = (i & 4) != 0;
+    const std::uint32_t low = is_upper ? block.word[2] : block.word[0];
+    const std::uint32_t high = is_upper ? block.word[3] : block.word[1];
+    const PhiloxBlock half{{(i & 2) != 0 && V < 4 ? high : low, high, 0, 0}};
+    TIDEMARK_UNROLL
+    for (unsigned e = 0; e < V; ++e)
+      out[e] = rounding_of(rounding_bits(half, V == 1 ? static_cast<unsigned>(i & 1) : e));
+  }
+}
 
 /// Block (group, part): least and largest element of a part of the group's vectors.
 template <typename T, int V>
@@ -38,28 +57,7 @@ __global__ void mesa_min_max_kernel(Reader<T> value, Walk<2> walk, MesaGroups gr
     const std::int64_t stretch = groups.stretch.divide(k);
     return (stretch * groups.count.value + group) * groups.stretch.value + k;
   };
-  std::int64_t k = begin + threadIdx.x;
-  if constexpr (V > 1 && !std::is_same_v<T, AnyFloat>) {
-    if (walk.rank == 0 && walk.inner_stride[0] == 1) {
-      const auto* const from = reinterpret_cast<const Pack<T, V>*>(value.data);
-      for (; k + (mesa_vectors - 1) * std::int64_t{blockDim.x} < end;
-           k += mesa_vectors * std::int64_t{blockDim.x}) {
-        Pack<T, V> packs[mesa_vectors];
-        TIDEMARK_UNROLL
-        for (int u = 0; u < mesa_vectors; ++u)
-          packs[u] = from[vector(k + u * std::int64_t{blockDim.x})];
-        TIDEMARK_UNROLL
-        for (int u = 0; u < mesa_vectors; ++u) {
-          TIDEMARK_UNROLL
-          for (int e = 0; e < V; ++e) {
-            const float x = value_in(packs[u], e);
-            least = min_or_nan(least, x), most = max_or_nan(most, x);
-          }
-        }
-      }
-    }
-  }
-  for (; k < end; k += blockDim.x) {
+  for (std::int64_t k = begin + threadIdx.x; k < end; k += blockDim.x) {
     const auto at = walk.template place<V>(vector(k));
     float x[V];
     load<V>(value, at.offset[0], walk.inner_stride[0], V, x);
@@ -101,7 +99,7 @@ __global__ void mesa_forget_kernel(std::int64_t groups, GroupRange* ranges) {
     ranges[g].least = ranges[g].most = 0;
 }
 
-/// As uniform_numbers(), cheaper and coarser.
+/// As rounding_numbers(), cheaper and coarser.
 template <int V>
 __device__ inline void dither_numbers(std::uint64_t key, std::int64_t first, float (&out)[V]) {
   for (int e = 0; e < V; ++e) {
@@ -117,80 +115,74 @@ __global__ void mesa_quantize_kernel(Reader<T> value, std::uint8_t* codes, Walk<
                                      RandomTensor random, float limit) {
   for (std::int64_t i = thread_of_grid(); i < walk.vectors; i += threads_of_grid()) {
     const auto at = walk.template place<V>(i);
-    const GroupRange group = ranges[groups.group_of(i)];
-    const float scale = code_levels(8) / group.range;
-    float x[V], uniform[V];
+    const Encoder encoder(ranges[groups.group_of(i)], code_levels(8), limit);
+    float x[V], offsets[V];
     std::uint8_t code[V];
     load<V>(value, at.offset[0], walk.inner_stride[0], V, x);
-    uniform_numbers<V>(random, at.offset[1], uniform);
-    for (int e = 0; e < V; ++e) code[e] = mesa_code(x[e], group.minimum, scale, uniform[e], limit);
+    rounding_numbers<V>(random, at.offset[1], offsets);
+    for (int e = 0; e < V; ++e) code[e] = static_cast<std::uint8_t>(encoder(x[e], offsets[e]));
     store_bytes<V>(codes, at.offset[1], 1, V, code);
   }
 }
 
-/// The same of a value that lies in one piece: two vectors of a thread are under way.
+/// The same of a value that lies in one piece.
 template <typename T>
-__global__ void mesa_dense_quantize_kernel(const T* value, std::uint8_t* codes,
-                                           std::int64_t vectors, MesaGroups groups,
-                                           const GroupRange* ranges, RandomTensor random,
-                                           float limit) {
-  constexpr int V = vector_size<T>, each = 2;
-  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x * each;
-  std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x * each + threadIdx.x;
-  for (; first < vectors; first += step) {
-    Pack<T, V> in[each] = {};
-    GroupRange group[each];
-    TIDEMARK_UNROLL
-    for (int u = 0; u < each; ++u) {
-      const std::int64_t i = first + u * std::int64_t{blockDim.x};
-      if (i >= vectors) continue;
-      in[u] = reinterpret_cast<const Pack<T, V>*>(value)[i];
-      group[u] = ranges[groups.group_of(i)];
-    }
-    TIDEMARK_UNROLL
-    for (int u = 0; u < each; ++u) {
-      const std::int64_t i = first + u * std::int64_t{blockDim.x};
-      if (i >= vectors) continue;
-      const float scale = code_levels(8) / group[u].range;
-      float uniform[V];
-      uniform_numbers<V>(random, i * V, uniform);
-      Pack<std::uint8_t, V> out;
-      TIDEMARK_UNROLL
-      for (int e = 0; e < V; ++e)
-        out.values[e] = mesa_code(value_in(in[u], e), group[u].minimum, scale, uniform[e], limit);
-      reinterpret_cast<Pack<std::uint8_t, V>*>(codes)[i] = out;
-    }
-  }
+__global__ void mesa_dense_quantize_kernel(const T* value, DeviceGroups groups, std::uint8_t* codes,
+                                           std::int64_t vectors, RandomTensor random, float limit) {
+  constexpr int V = vector_size<T>;
+  if (thread_of_grid() >= vectors) return;
+  const Encoder encoder(groups.range_at(thread_of_grid() * V), code_levels(8), limit);
+  Pack<T, V> in[1];
+  for_own_vectors<1>(
+      vectors,
+      [&](std::int64_t i, int u) { in[u] = reinterpret_cast<const Pack<T, V>*>(value)[i]; },
+      [&](std::int64_t i, int u) {
+        float x[V], offsets[V];
+        TIDEMARK_UNROLL
+        for (int e = 0; e < V; ++e) x[e] = value_in(in[u], e);
+        rounding_numbers<V>(random, i * V, offsets);
+        reinterpret_cast<Pack<std::uint8_t, V>*>(codes)[i] =
+            encoded<V>(encoder, x, [&](int e) { return offsets[e]; });
+      });
 }
 
 /// Codes of a byte that lie in one piece, to values that do.
 template <typename T>
-__global__ void mesa_dense_dequantize_kernel(const std::uint8_t* codes, T* value,
-                                             std::int64_t vectors, MesaGroups groups,
-                                             const GroupRange* ranges) {
-  constexpr int V = vector_size<T>, each = mesa_vectors;
-  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x * each;
-  std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x * each + threadIdx.x;
-  for (; first < vectors; first += step) {
-    Pack<std::uint8_t, V> in[each] = {};
-    GroupRange group[each];
-    TIDEMARK_UNROLL
-    for (int u = 0; u < each; ++u) {
-      const std::int64_t i = first + u * std::int64_t{blockDim.x};
-      if (i >= vectors) continue;
-      in[u] = reinterpret_cast<const Pack<std::uint8_t, V>*>(codes)[i];
-      group[u] = ranges[groups.group_of(i)];
-    }
-    TIDEMARK_UNROLL
-    for (int u = 0; u < each; ++u) {
-      const std::int64_t i = first + u * std::int64_t{blockDim.x};
-      if (i >= vectors) continue;
-      float out[V];
-      TIDEMARK_UNROLL
-      for (int e = 0; e < V; ++e) out[e] = decoded(in[u].values[e], group[u], 8);
-      reinterpret_cast<Pack<T, V>*>(value)[i] = packed<T>(out);
-    }
-  }
+__global__ void mesa_dense_dequantize_kernel(DeviceGroups codes, T* value, std::int64_t vectors) {
+  constexpr int V = vector_size<T>, each = 2;
+  if (thread_of_grid() >= vectors) return;
+  const Decoder decoder(codes.range_at(thread_of_grid() * V), 8);
+  const auto* const from =
+      reinterpret_cast<const Pack<std::uint8_t, V>*>(codes.codes + codes.first);
+  Pack<std::uint8_t, V> in[each];
+  for_own_vectors<each>(
+      vectors, [&](std::int64_t i, int u) { in[u] = from[i]; },
+      [&](std::int64_t i, int u) {
+        float out[V];
+        TIDEMARK_UNROLL
+        for (int e = 0; e < V; ++e) out[e] = decoder(number_in(in[u], e));
+        reinterpret_cast<Pack<T, V>*>(value)[i] = packed<T>(out);
+      });
+}
+
+/// Extremes of a value in one piece, and its codes if `groups` say where.
+template <typename T>
+__global__ void mesa_dense_watch_kernel(const T* value, DeviceGroups groups, std::int64_t vectors) {
+  constexpr int V = vector_size<T>, each = 4;
+  __shared__ BlockExtremes extremes;
+  Watch watch(groups, extremes);
+  if (thread_of_grid() < vectors) watch.stay_at(thread_of_grid() * V);
+  Pack<T, V> in[each];
+  for_own_vectors<each>(
+      vectors,
+      [&](std::int64_t i, int u) { in[u] = reinterpret_cast<const Pack<T, V>*>(value)[i]; },
+      [&](std::int64_t i, int u) {
+        float x[V];
+        TIDEMARK_UNROLL
+        for (int e = 0; e < V; ++e) x[e] = value_in(in[u], e);
+        watch.note_there(i * V, x);
+      });
+  watch.finish();
 }
 
 /// One pass: codes by the last step's range, extremes for the next. Walk as above.
@@ -217,21 +209,19 @@ __global__ void mesa_pack_kernel(Reader<T> value, std::uint8_t* codes, std::int6
   constexpr unsigned mask = (1u << bits) - 1;
   const std::int64_t bytes = (elements + per_byte - 1) / per_byte;
   for (std::int64_t i = thread_of_grid(); i < bytes; i += threads_of_grid()) {
-    float uniform[per_byte];
+    float offsets[per_byte];
     if (is_dithered)
-      dither_numbers<per_byte>(random.key, i * per_byte, uniform);
+      dither_numbers<per_byte>(random.key, i * per_byte, offsets);
     else
-      uniform_numbers<per_byte>(random, i * per_byte, uniform);
+      rounding_numbers<per_byte>(random, i * per_byte, offsets);
     unsigned packed = 0;
     TIDEMARK_UNROLL
     for (int e = 0; e < per_byte; ++e) {
       const std::int64_t element = i * per_byte + e;
       if (element >= elements) break;
-      const GroupRange group = ranges[groups.group_of(element)];
+      const Encoder encoder(ranges[groups.group_of(element)], code_levels(bits), limit);
       const float x = load_one(value, walk.template place<1>(element).offset[0]);
-      const float scale = code_levels(bits) / group.range;
-      const unsigned code = mesa_code(x, group.minimum, scale, uniform[e], limit) & mask;
-      packed |= code << (e * bits);
+      packed |= (encoder(x, offsets[e]) & mask) << (e * bits);
     }
     codes[i] = static_cast<std::uint8_t>(packed);
   }

@@ -4,16 +4,16 @@
 //   Quantize    inputs {value}, outputs {codes}. Per group r = max − min and m = min of the value;
 //               the running range becomes (r, m) at step 0, later 0.9·old + 0.1·(r, m), once per
 //               micro-batch. Then
-//               code = rn(max((x − m)·L/r + u − 1/2, 0)), u = uniform_at(seed, step, key, i):
-//               rounding that is right on average. L = 2^bits − 1, the largest code. Clipped to
-//               it, or with `wraps` reduced modulo 2^bits as the released kernel does (up to 2^22,
-//               which stands for anything larger).
+//               code = rn(max((x − m)·L/r + d, 0)), d = rounding_at(seed, step, key, i) of
+//               kernels/stochastic_rounding.h: right on average. L = 2^bits − 1, the largest code.
+//               Clipped to it, or with `wraps` reduced modulo 2^bits as the released kernel does
+//               (up to 2^22, which stands for anything larger).
 //               The range of the value itself counts, so codes need a pass of their own; minimum
 //               and maximum do not where the kernel that wrote the value has noted them.
 //   delayed     Not Mesa's, which codes by the range that this step's extremes have moved: by the
 //               range as it stood when the last step ended, so that one pass is enough, and none
 //               where the kernel that wrote the value has written the codes in passing (has_codes).
-//               u is dither (kernels/dither.h), and what lies beyond the range is clipped. At step
+//               d is dither (kernels/dither.h), and what lies beyond the range is clipped. At step
 //               0, where there is no range yet: the exact one of the value, in two passes.
 //   MoveRange   inputs {an array of the value's dtype}. What the last micro-batch has noted moves
 //               the running range by its tenth and is forgotten: once per micro-batch, before

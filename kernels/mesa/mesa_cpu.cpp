@@ -11,6 +11,7 @@
 #include "kernels/cpu/random.h"
 #include "kernels/dither.h"
 #include "kernels/mesa/mesa.h"
+#include "kernels/stochastic_rounding.h"
 
 namespace tidemark::cpu {
 namespace {
@@ -18,13 +19,12 @@ namespace {
 constexpr float decay = 0.9f;  // of the running range, in the release's policies
 
 TIDEMARK_CLONES void quantize_loop(std::int64_t n, std::uint8_t* __restrict codes,
-                                   const float* __restrict x, const std::uint32_t* __restrict words,
+                                   const float* __restrict x, const std::uint16_t* __restrict bits,
                                    float range, float minimum, float levels, float limit) {
   constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
   const float scale = levels / range;
   for (std::int64_t i = 0; i < n; ++i) {
-    const float u = static_cast<float>(static_cast<std::int32_t>(words[i] + 1)) * 0x1p-24f;
-    const float level = (x[i] - minimum) * scale + (u - 0.5f);
+    const float level = (x[i] - minimum) * scale + rounding_of(bits[i]);
     const float positive = level > 0.0f ? level : 0.0f;
     const float limited = positive < limit ? positive : limit;
     codes[i] = static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(limited + round) & 0xffu);
@@ -135,11 +135,11 @@ void quantize(const Call& call, Workspace& workspace) {
   alignas(64) std::uint32_t buffer[word_buffer];
   std::uint8_t unpacked[longest_run];
   in_order(value, [&](const float* x, std::int64_t first, std::int64_t n) {
-    const std::uint32_t* const words = random_words(random, first, n, buffer);
+    const std::uint16_t* const bits = many_rounding_bits(random, first, n, buffer);
     const bool is_packed = groups.bits < 8;
     std::uint8_t* const to = is_packed ? unpacked : elements<std::uint8_t>(codes) + first;
     for_parts(groups, first, n, [&](std::int64_t i, std::int64_t size, const GroupRange& group) {
-      quantize_loop(size, to + i, x + i, words + i, group.range, group.minimum, levels, limit);
+      quantize_loop(size, to + i, x + i, bits + i, group.range, group.minimum, levels, limit);
     });
     if (is_packed) pack(unpacked, first, n, groups.bits, elements<std::uint8_t>(codes));
   });

@@ -62,10 +62,15 @@ bool norm_columns_of(const NormArrays& arrays, const NormOperands& operands, dou
                            arrays.rounded,
                            DeviceGroups(arrays.y)};
   std::copy_n(rows.outer.inner_stride, norm_operands, a.stride);
+  const bool is_own_group = arrays.y.groups && has_groups_of_vectors(arrays.y, V) &&
+                            comes_again_after(arrays.y.groups, a.stride[norm_y]);
   with_columns<vectors_under_way>(columns, [&](auto per_thread) {
     constexpr int P = decltype(per_thread)::value;
-    const auto kernel = arrays.y.groups ? norm_columns_kernel<is_centred, T, P, true>
-                                        : norm_columns_kernel<is_centred, T, P, false>;
+    using enum NormWatch;
+    auto kernel = arrays.y.groups ? norm_columns_kernel<is_centred, T, P, Anywhere>
+                                  : norm_columns_kernel<is_centred, T, P, No>;
+    if constexpr (P == 1)
+      if (is_own_group) kernel = norm_columns_kernel<is_centred, T, P, InOwnGroup>;
     start(launch, name, kernel, dim3(columns.blocks(rows.count, vectors_under_way / P)),
           columns.threads, 0, a);
   });
@@ -208,6 +213,14 @@ void norm_backward(const NormGradients& arrays, Launch& launch, const char* name
       });
 }
 
+template <typename X>
+Reader<X> norm_reader(const Array& x) {
+  if constexpr (std::is_same_v<X, RowCodes>)
+    return {elements<const std::uint8_t>(x), DeviceGroups(x)};
+  else
+    return reader<X>(x);
+}
+
 /// dγ and dβ, where they are wanted beside dx.
 struct NormWeights {
   Array dgamma, dbeta;
@@ -220,7 +233,7 @@ bool start_whole(const NormGradients& arrays, const NormWeights& weights,
                  const Rows<norm_gradient_operands>& rows, Launch& launch, const char* name) {
   const ColumnPlan plan(rows.width / vector_size<T>);
   if (plan.per_thread == 0 || plan.per_thread > most_norm_vectors<T>) return false;
-  WholeNormArguments<T, X> a{reader<X>(arrays.x),
+  WholeNormArguments<T, X> a{norm_reader<X>(arrays.x),
                              elements<const T>(arrays.dy),
                              reader<AnyFloat>(arrays.gamma),
                              elements<T>(arrays.dx),
@@ -258,13 +271,6 @@ bool start_whole(const NormGradients& arrays, const NormWeights& weights,
   return true;
 }
 
-/// No vector has codes of two groups.
-bool has_codes_in_vectors(const Array& array, std::int64_t vector) {
-  const Groups& codes = array.groups;
-  return !codes || (codes.bits == 8 && codes.stretch % vector == 0 &&
-                    (array.data - codes.first) % vector == 0);
-}
-
 /// False if the rows are too long for it, or do not lie in vectors: then nothing was done.
 template <bool is_centred>
 bool norm_whole_backward(const NormGradients& arrays, const NormWeights& weights, Launch& launch,
@@ -288,11 +294,19 @@ bool norm_whole_backward(const NormGradients& arrays, const NormWeights& weights
       const RowLaunch plan =
           plan_rows<norm_gradient_operands>(launch, arrays.x.shape, operands, 0, V, rows);
       if (!lies_in_columns(rows, plan, V, {grad_x, grad_dy, grad_gamma, grad_dx}) ||
-          !has_codes_in_vectors(arrays.x, V))
+          (arrays.x.groups && !has_groups_of_vectors(arrays.x, V)))
         return;
-      is_done = arrays.x.dtype == arrays.dy.dtype && !arrays.x.groups
-                    ? start_whole<is_centred, T, T>(arrays, weights, rows, launch, name)
-                    : start_whole<is_centred, T, AnyFloat>(arrays, weights, rows, launch, name);
+      const auto start_with = [&](auto tag_of_x) {
+        using X = typename decltype(tag_of_x)::type;
+        return start_whole<is_centred, T, X>(arrays, weights, rows, launch, name);
+      };
+      if (!arrays.x.groups)
+        is_done =
+            arrays.x.dtype == arrays.dy.dtype ? start_with(Tag<T>{}) : start_with(Tag<AnyFloat>{});
+      else if (comes_again_after(arrays.x.groups, rows.outer.inner_stride[grad_x]))
+        is_done = start_with(Tag<RowCodes>{});
+      else
+        is_done = start_with(Tag<AnyFloat>{});
     }
   });
   return is_done;

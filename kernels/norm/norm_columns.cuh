@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/columns.cuh"
+#include "kernels/cuda/own_group.cuh"
 #include "kernels/norm/norm.cuh"
 
 namespace tidemark::cuda {
@@ -21,13 +22,19 @@ struct NormColumnArguments {
   DeviceGroups groups;  ///< of y, where it is watched
 };
 
-template <bool is_centred, typename T, int P, bool is_watched>
+/// How y is watched; in the own group: each thread's column is of one group in every row.
+enum class NormWatch : std::uint8_t { No, Anywhere, InOwnGroup };
+
+template <bool is_centred, typename T, int P, NormWatch watching>
 __global__ void __launch_bounds__(most_column_threads)
     norm_columns_kernel(NormColumnArguments<T> a) {
   constexpr int V = vector_size<T>, R = vectors_under_way / P;
   __shared__ OfWarps<R> rooms[2];
   __shared__ BlockExtremes extremes;
-  auto watch = watch_if<is_watched>(a.groups, extremes);
+  auto watch = watch_if<watching != NormWatch::No>(a.groups, extremes);
+  if constexpr (watching == NormWatch::InOwnGroup)
+    if (thread_row() * R < a.rows && column_vector(0) < a.vectors)
+      watch.stay_at(column_vector(0) * V);
   unsigned turn = 0;
   const std::int64_t groups = (a.rows + R - 1) / R;
   const std::int64_t step = thread_rows();
@@ -108,7 +115,11 @@ __global__ void __launch_bounds__(most_column_threads)
           for (int e = 0; e < V; ++e) y[e] += value_in(beta[j], e);
         }
         reinterpret_cast<Pack<T, V> *>(to)[i] = packed<T>(y);
-        watch.note((row + r) * a.stride[norm_y] + i * V, 1, V, y);
+        const std::int64_t at = (row + r) * a.stride[norm_y] + i * V;
+        if constexpr (watching == NormWatch::InOwnGroup)
+          watch.note_there(at, y);
+        else
+          watch.note(at, 1, V, y);
       }
     }
   }

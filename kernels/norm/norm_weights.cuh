@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/columns.cuh"
+#include "kernels/cuda/own_group.cuh"
 #include "kernels/norm/norm.cuh"
 
 namespace tidemark::cuda {
@@ -21,6 +22,14 @@ inline constexpr int norm_rows_at_once = sizeof(T) == 2 && (P == 2 || std::is_sa
 /// memory's latency (pointwise.cuh), and each block more is a row of sums that is written and read.
 inline constexpr unsigned norm_threads_per_processor = 512;
 
+/// Codes of a byte, whose groups are the same in every row.
+struct RowCodes {};
+template <>
+struct Reader<RowCodes> {
+  const std::uint8_t* data = nullptr;
+  DeviceGroups groups{};
+};
+
 /// A whole vector, side by side in memory, of one group if it is coded.
 template <int V, typename T>
 __device__ inline void load_vector(const Reader<T>& from, std::int64_t offset, float (&out)[V]) {
@@ -34,7 +43,7 @@ __device__ inline void load_vector(const Reader<T>& from, std::int64_t offset, f
     take(from.data);
   } else if (from.dtype == DType::UInt8) {
     const auto pack = *reinterpret_cast<const Pack<std::uint8_t, V>*>(from.data + offset);
-    const GroupRange group = *from.groups.at(offset).range;
+    const GroupRange group = from.groups.range_at(offset);
     TIDEMARK_UNROLL
     for (int e = 0; e < V; ++e) out[e] = decoded(pack.values[e], group, 8);
   } else if (from.dtype == DType::Float32) {
@@ -46,7 +55,7 @@ __device__ inline void load_vector(const Reader<T>& from, std::int64_t offset, f
   }
 }
 
-/// X: AnyFloat where x is of another dtype than the gradients, or coded.
+/// X: RowCodes or AnyFloat where x is of another dtype than the gradients, or coded.
 template <typename T, typename X>
 struct WholeNormArguments {
   Reader<X> x;
@@ -64,8 +73,44 @@ struct WholeNormArguments {
 };
 
 /// Vectors of x as they are kept.
+template <typename X>
+struct NormElement {
+  using type = X;
+};
+template <>
+struct NormElement<AnyFloat> {
+  using type = float;
+};
+template <>
+struct NormElement<RowCodes> {
+  using type = std::uint8_t;
+};
 template <typename X, int V>
-using NormVector = Pack<std::conditional_t<std::is_same_v<X, AnyFloat>, float, X>, V>;
+using NormVector = Pack<typename NormElement<X>::type, V>;
+
+/// How the elements of this thread's columns are read: as they are, or by their groups.
+template <typename X, int V, int P>
+struct ColumnDecoders {
+  template <typename Arguments>
+  __device__ explicit ColumnDecoders(const Arguments&) {}
+  __device__ float value(const NormVector<X, V>& pack, int, int e) const {
+    return value_in(pack, e);
+  }
+};
+template <int V, int P>
+struct ColumnDecoders<RowCodes, V, P> {
+  template <typename Arguments>
+  __device__ explicit ColumnDecoders(const Arguments& a) {
+    TIDEMARK_UNROLL
+    for (int j = 0; j < P; ++j)
+      if (column_vector(j) < a.vectors)
+        decoders[j] = Decoder(a.x.groups.range_at(column_vector(j) * V), 8);
+  }
+  __device__ float value(const NormVector<RowCodes, V>& pack, int j, int e) const {
+    return decoders[j](number_in(pack, e));
+  }
+  Decoder decoders[P];
+};
 
 /// Of the rows from `row` on; what is beyond their end or number is zero.
 template <typename T, typename X, int V, int R, int P>
@@ -112,6 +157,7 @@ __global__ void __launch_bounds__(most_column_threads)
     const int i = column_vector(j);
     if (a.gamma.data != nullptr && i < a.vectors) load_vector<V>(a.gamma, i * V, gamma[j]);
   }
+  const ColumnDecoders<X, V, P> decoders(a);
   const std::int64_t groups = (a.rows + R - 1) / R, step = thread_rows();
   // Blocks of several warps go through the loop together, as their barriers need.
   for (std::int64_t group = thread_row(); group < groups; group += step) {
@@ -131,7 +177,7 @@ __global__ void __launch_bounds__(most_column_threads)
     TIDEMARK_UNROLL
     for (int r = 0; r < R; ++r) factor[r] = a.is_normalized ? 1.0f : rstd[r];
     const auto normalized = [&](int r, int j, int e) {
-      return (value_in(x[r][j], e) - mean[r]) * factor[r];
+      return (decoders.value(x[r][j], j, e) - mean[r]) * factor[r];
     };
 
     float sums[2 * R] = {};  // of g = dy · γ, and of g · z

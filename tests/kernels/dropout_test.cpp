@@ -2,7 +2,7 @@
 #include "kernels/dropout/dropout.h"
 
 #include "kernels/cpu/random.h"
-#include "kernels/philox.h"
+#include "kernels/stochastic_rounding.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace tidemark::cpu::dropout_test {
@@ -17,7 +17,7 @@ Call keyed(Call call, std::uint64_t key) {
   return call;
 }
 
-// Salmon et al.'s known answers (Random123, kat_vectors) for philox4x32-10.
+// Salmon et al.'s known answers (Random123, kat_vectors) for philox4x32-10 and philox4x32-7.
 TEST(Random, PhiloxGivesThePublishedWords) {
   const PhiloxBlock zero = philox(0, 0, 0);
   EXPECT_EQ(zero.word[0], 0x6627e8d5u);
@@ -29,6 +29,11 @@ TEST(Random, PhiloxGivesThePublishedWords) {
   EXPECT_EQ(ones.word[1], 0x41c83b0eu);
   EXPECT_EQ(ones.word[2], 0xa20bc7c6u);
   EXPECT_EQ(ones.word[3], 0x6d5451fdu);
+  const PhiloxBlock seven = philox<7>(~0ull, ~0ull, ~0ull);
+  EXPECT_EQ(seven.word[0], 0x5207ddc2u);
+  EXPECT_EQ(seven.word[1], 0x45165e59u);
+  EXPECT_EQ(seven.word[2], 0x4d8ee751u);
+  EXPECT_EQ(seven.word[3], 0x8c52f662u);
 }
 
 TEST(Random, ManyWordsAreTheSingleOnes) {
@@ -44,6 +49,29 @@ TEST(Random, ManyWordsAreTheSingleOnes) {
   const std::int64_t far = (std::int64_t{1} << 36) + 1;
   EXPECT_EQ(static_cast<float>(*random_words({1, 2, 3}, far, 1, buffer) + 1) * 0x1p-24f,
             uniform_at(1, 2, 3, static_cast<std::uint64_t>(far)));
+}
+
+TEST(Random, ManyBitsToRoundByAreTheSingleOnes) {
+  std::uint32_t buffer[word_buffer];
+  for (const std::int64_t first :
+       {std::int64_t{0}, std::int64_t{1}, std::int64_t{7}, std::int64_t{8}, std::int64_t{1021},
+        (std::int64_t{1} << 36) + 3})
+    for (const std::int64_t n : {1, 7, 8, 9, 1024}) {
+      const std::uint16_t* bits = many_rounding_bits({404, 7, 99}, first, n, buffer);
+      for (std::int64_t i = 0; i < n; ++i)
+        ASSERT_EQ(rounding_of(bits[i]),
+                  rounding_at(404, 7, 99, static_cast<std::uint64_t>(first + i)));
+    }
+}
+
+TEST(Random, WhatIsAddedBeforeRoundingIsZeroInTheMean) {
+  double sum = 0;
+  for (std::uint32_t bits = 0; bits < 1u << 16; ++bits) {
+    const auto added = static_cast<double>(rounding_of(bits));
+    ASSERT_EQ(added, (bits + 0.5) / 65536 - 0.5);
+    sum += added;
+  }
+  EXPECT_EQ(sum, 0);
 }
 
 TEST(Dropout, KeepsWhatTheGeneratorSaysInAnyDtypeAndLayout) {

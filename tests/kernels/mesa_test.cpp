@@ -2,7 +2,7 @@
 #include "kernels/mesa/mesa.h"
 
 #include "kernels/dither.h"
-#include "kernels/philox.h"
+#include "kernels/stochastic_rounding.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace tidemark::cpu::mesa_test {
@@ -110,8 +110,8 @@ TEST(Mesa, CodesAreThePublishedFormulaAndDecodeWithinOneLevel) {
           const double range = static_cast<double>(ranges[g].range),
                        minimum = static_cast<double>(ranges[g].minimum);
           if (range == 0) continue;
-          const double u = static_cast<double>(uniform_at(404, 0, 5, i));
-          const double level = (values[i] - minimum) * largest / range + u - 0.5;
+          const double level = (values[i] - minimum) * largest / range +
+                               static_cast<double>(rounding_at(404, 0, 5, i));
           const double wanted = std::clamp(std::nearbyint(level), 0.0, largest);
           ASSERT_LE(std::abs(got[i] - wanted), 1);
           differing += got[i] == wanted ? 0 : 1;  // fp32 may fall to the other side of a half
@@ -298,7 +298,7 @@ TEST(Mesa, DitherOfNeighboursAndStepsIsIndependent) {
     Values found;
     const std::uint64_t key = step_dither(7, step, 11);
     for (std::uint64_t i = 0; i < count; ++i)
-      found.push_back(static_cast<double>(dither_of(dither_word(key, i / 4), i)) - 0.5);
+      found.push_back(static_cast<double>(dither_of(dither_word(key, i / 4), i)));
     return found;
   };
   const Values now = numbers(3), next = numbers(4);

@@ -236,9 +236,8 @@ TEST(NotedMinMax, GoWithTheCodesOfWhatWasWritten) {
       const std::uint64_t key = step_dither(9, 4, 77);
       std::size_t differing = 0;
       for (std::size_t i = 0; i < y.size(); ++i) {
-        const double u = static_cast<double>(dither_of(dither_word(key, i / 4), i));
-        const double wanted =
-            std::clamp(std::nearbyint((y[i] + 3) * 255 / 6 + u - 0.5), 0.0, 255.0);
+        const double dither = static_cast<double>(dither_of(dither_word(key, i / 4), i));
+        const double wanted = std::clamp(std::nearbyint((y[i] + 3) * 255 / 6 + dither), 0.0, 255.0);
         ASSERT_LE(std::abs(found[i] - wanted), 1) << row.name << ", element " << i;
         differing += found[i] == wanted ? 0 : 1;
       }

@@ -138,7 +138,7 @@ TensorId TraceBuilder::residual(const std::string& name, TensorId shortcut, Tens
 }
 
 TensorId TraceBuilder::mul(const std::string& name, TensorId a, TensorId b) {
-  return emit(OpKind::Mul, name, {a, b}, {{"", shape(a), promoted(a, b)}});
+  return emit(OpKind::Mul, name, {a, b}, {{"", broadcast(shape(a), shape(b)), promoted(a, b)}});
 }
 
 TensorId TraceBuilder::scale(const std::string& name, TensorId x, double factor) {

@@ -270,6 +270,15 @@ TEST(TraceBuilder, ViewsShareTheStorageOfTheirRoot) {
   EXPECT_EQ(b[row].category, Category::Input);
 }
 
+// A gate per row in front of the rows, as Qwen2-MoE's code of transformers 5 writes it.
+TEST(TraceBuilder, MakesProductsAsWideAsTheWiderFactor) {
+  TraceBuilder b("test", "", {});
+  const TensorId gate = b.input("gate", {6, 1}, DType::Float32);
+  const TensorId rows = b.input("rows", {6, 4}, DType::Float32);
+  EXPECT_EQ(b.shape(b.mul("weighted", gate, rows)), (Shape{6, 4}));
+  EXPECT_EQ(b.shape(b.mul("the same", rows, gate)), (Shape{6, 4}));
+}
+
 TEST(TraceBuilder, HoldsTheLocalVariablesOfAFunctionUntilItsLastOp) {
   const Trace trace = built({}, [](TraceBuilder& b, TensorId x) {
     b.begin_function();

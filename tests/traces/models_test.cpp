@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "tests/support/brief_model.h"
 #include "tests/traces/model_traces.h"
+#include "traces/layout_transform.h"
 #include "traces/presets.h"
 
 namespace tidemark::models_test {
@@ -202,17 +203,29 @@ TEST(T5, WritesAsManyTokensAsItIsTold) {
   EXPECT_EQ(output_shape(trace, "lm_head"), (Shape{2, 8, 32128}));
 }
 
+Model small_dinov2() {
+  return {"dinov2", "vit", "", "",
+          VitConfig{.image = 56,
+                    .patch = 14,
+                    .width = 32,
+                    .depth = 1,
+                    .heads = 2,
+                    .mlp = 64,
+                    .packed_qkv = false,
+                    .pools_patches = true,
+                    .mask_token = true,
+                    .stretches_positions = true}};
+}
+
+// Its class tokens lie apart, and a replay asks where each number is.
+TEST(Dinov2, HasALossOfTheBareModelThatCanBeLaidOut) {
+  const Trace trace = build_trace(small_dinov2(), {.batch = 2, .head = Head::None});
+  EXPECT_THAT(check(trace), testing::IsEmpty());
+  EXPECT_NO_THROW(value_layouts(trace));
+}
+
 TEST(Dinov2, StretchesItsTableToTheImage) {
-  const Model model{"dinov2", "vit", "", "",
-                    VitConfig{.image = 56,
-                              .patch = 14,
-                              .width = 32,
-                              .depth = 1,
-                              .heads = 2,
-                              .mlp = 64,
-                              .packed_qkv = false,
-                              .mask_token = true,
-                              .stretches_positions = true}};
+  const Model model = small_dinov2();
   const auto table = [](const Trace& trace) {
     return std::ranges::find(trace.tensors, "pos_embed", &Tensor::name)->shape;
   };

@@ -47,9 +47,14 @@ TensorId loss_of(TraceBuilder& b, TensorId x, TensorId targets, const VitConfig&
     return classification_loss(
         b, b.linear("head", class_and_patches(b, x), config.classes, true, ParameterRole::Head),
         targets);
+  if (config.head == Head::None && config.pools_patches) {
+    // PyTorch's mean walks over rows that lie apart; here it wants them in one piece.
+    const TensorId row =
+        b.copy("class_output", x, {b.shape(x)[0], config.width}, LayoutTransform::Slice);
+    return mean_loss(b, std::array{x, row});
+  }
   const TensorId y = class_output(b, x, config);
   if (config.head == Head::None) {
-    if (config.pools_patches) return mean_loss(b, std::array{x, y});
     const TensorId pooled = b.tanh("pooler.tanh", b.linear("pooler.dense", y, config.width));
     return mean_loss(b, std::array{x, pooled});
   }

@@ -78,8 +78,10 @@ struct DecoderBlock {
     const TensorId attended = b.local(attend(before));
     const bool shares = config.block == BlockForm::ParallelOneNorm;
     const TensorId fed = feed(shares ? before : normed("post_norm", x));
-    if (!config.drops_sum) b.local(fed);
-    if (!config.drops_sum) return b.add(name + ".add2", b.add(name + ".add1", fed, attended), x);
+    if (!config.drops_sum) {
+      b.local(fed);
+      return b.add(name + ".add2", b.add(name + ".add1", fed, attended), x);
+    }
     const TensorId sum = b.add(name + ".add1", fed, attended);
     return b.add(name + ".add2", x, b.dropout(name + ".drop", sum, residual_dropout()));
   }

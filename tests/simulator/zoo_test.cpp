@@ -83,10 +83,13 @@ TEST(Zoo, Llama) { expect_family_sound("llama"); }
 TEST(Zoo, Gemma) { expect_family_sound("gemma"); }
 TEST(Zoo, Gemma2) { expect_family_sound("gemma2"); }
 TEST(Zoo, Gemma3) { expect_family_sound("gemma3"); }
+TEST(Zoo, Phi) { expect_family_sound("phi"); }
 TEST(Zoo, Phi3) { expect_family_sound("phi3"); }
 TEST(Zoo, GptNeox) { expect_family_sound("gpt-neox"); }
 TEST(Zoo, Opt) { expect_family_sound("opt"); }
 TEST(Zoo, Olmo2) { expect_family_sound("olmo2"); }
+TEST(Zoo, StableLm) { expect_family_sound("stablelm"); }
+TEST(Zoo, Starcoder2) { expect_family_sound("starcoder2"); }
 TEST(Zoo, T5) { expect_family_sound("t5"); }
 TEST(Zoo, Bart) { expect_family_sound("bart"); }
 TEST(Zoo, Whisper) { expect_family_sound("whisper"); }
@@ -96,6 +99,7 @@ TEST(Zoo, Falcon) { expect_family_sound("falcon"); }
 TEST(Zoo, Clip) { expect_family_sound("clip"); }
 TEST(Zoo, Siglip) { expect_family_sound("siglip"); }
 TEST(Zoo, Mixtral) { expect_family_sound("mixtral"); }
+TEST(Zoo, Qwen2Moe) { expect_family_sound("qwen2-moe"); }
 TEST(Zoo, Qwen3Moe) { expect_family_sound("qwen3-moe"); }
 TEST(Zoo, Olmoe) { expect_family_sound("olmoe"); }
 TEST(Zoo, DeepSeekV2) { expect_family_sound("deepseek-v2"); }
@@ -105,11 +109,12 @@ TEST(Zoo, Pvt) { expect_family_sound("pvt"); }
 
 TEST(Zoo, HasAllFamilies) {
   for (const Model& model : known_models())
-    EXPECT_THAT(model.family, testing::AnyOf("vit", "swin", "mvit", "bert", "gpt2", "llama",
-                                             "gemma", "gemma2", "gemma3", "phi3", "gpt-neox", "opt",
-                                             "olmo2", "t5", "mixtral", "qwen3-moe", "olmoe", "bart",
-                                             "whisper", "modernbert", "deberta", "falcon", "clip",
-                                             "siglip", "deepseek-v2", "beit", "vit-mae", "pvt"));
+    EXPECT_THAT(model.family,
+                testing::AnyOf("vit", "swin", "mvit", "bert", "gpt2", "llama", "gemma", "gemma2",
+                               "gemma3", "phi3", "gpt-neox", "opt", "olmo2", "t5", "mixtral",
+                               "qwen3-moe", "olmoe", "bart", "whisper", "modernbert", "deberta",
+                               "falcon", "clip", "siglip", "deepseek-v2", "beit", "vit-mae", "pvt",
+                               "phi", "stablelm", "starcoder2", "qwen2-moe"));
 }
 
 TEST(Zoo, NamesEveryStrategy) {

@@ -63,7 +63,8 @@ TEST_P(PublishedCount, IsReached) {
 }
 
 // torchvision, timm (DeiT, MViTv2, rounded to 10 k there), microsoft/Swin-Transformer, and the
-// checkpoints on the Hugging Face hub.
+// checkpoints on the Hugging Face hub; ELECTRA's with the head of masked words, as transformers
+// 4.57 builds them of their configs.
 INSTANTIATE_TEST_SUITE_P(
     Models, PublishedCount,
     testing::Values(
@@ -107,13 +108,30 @@ INSTANTIATE_TEST_SUITE_P(
         Published{"pvt-large", 61369320}, Published{"pvt-v2-b0", 3666760},
         Published{"pvt-v2-b1", 14009000}, Published{"pvt-v2-b2", 25362856},
         Published{"pvt-v2-b3", 45238696}, Published{"pvt-v2-b4", 62556072},
-        Published{"pvt-v2-b5", 81956008}),
+        Published{"pvt-v2-b5", 81956008}, Published{"phi-1.5", 1418270720},
+        Published{"phi-2", 2779683840}, Published{"stablelm-3b", 2795443200},
+        Published{"stablelm-2-1.6b", 1644515328}, Published{"starcoder2-3b", 3030371328},
+        Published{"starcoder2-7b", 7173923840}, Published{"distilbert-base", 66985530},
+        Published{"electra-small", 13546682}, Published{"electra-base", 109514298},
+        Published{"electra-large", 335174458}, Published{"xlm-roberta-base", 278295186},
+        Published{"xlm-roberta-large", 560142482}, Published{"camembert-base", 110655493},
+        Published{"dinov2-small", 22056576}, Published{"dinov2-base", 86580480},
+        Published{"dinov2-large", 304368640}, Published{"dinov2-giant", 1136480768},
+        Published{"qwen1.5-moe-a2.7b", 14315784192}, Published{"qwen2-57b-a14b", 57408658944}),
     [](const auto& test) {
       std::string name = test.param.model;
       std::ranges::replace_if(
           name, [](char c) { return c == '-' || c == '.'; }, '_');
       return name;
     });
+
+// Without a head: ElectraModel.
+TEST(Electra, HasTheParametersOfTheBareModel) {
+  for (const Published& of :
+       {Published{"electra-small", 13483008}, Published{"electra-base", 108891648},
+        Published{"electra-large", 334092288}})
+    EXPECT_EQ(parameters(trace_of(of.model, {.head = Head::None})), of.parameters) << of.model;
+}
 
 TEST(Presets, MakeSoundTracesInEveryWayToRunThem) {
   for (const Model& known : known_models()) {

@@ -2,38 +2,9 @@
 // and values in front of each block's own.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "traces/shape_rules.h"
-#include "traces/trace_builder.h"
+#include "traces/pieces.h"
 
 namespace tidemark {
-namespace {
-
-/// `x` in `count` views along its last axis. An op has a limited number of results, so that those
-/// of many are cut again.
-std::vector<TensorId> cut(TraceBuilder& b, const std::string& name, TensorId x,
-                          std::int64_t count) {
-  if (count == 1) return {x};
-  constexpr auto most = static_cast<std::int64_t>(max_operands);
-  const std::int64_t groups = count <= most ? count : std::min(most, (count + most - 1) / most);
-  const std::int64_t width = b.shape(x).back() / count;
-  std::vector<Shape> shapes;
-  std::vector<std::string> suffixes;
-  for (std::int64_t i = 0; i < groups; ++i) {
-    shapes.push_back(b.shape(x).with_back(width * (count * (i + 1) / groups - count * i / groups)));
-    suffixes.push_back(fmt::format("{}", i));
-  }
-  const std::vector<TensorId> parts = b.split(name, x, shapes, {suffixes.begin(), suffixes.end()});
-  std::vector<TensorId> pieces;
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    for (const TensorId piece :
-         cut(b, name + "." + suffixes[i], parts[i], b.shape(parts[i]).back() / width))
-      pieces.push_back(piece);
-  return pieces;
-}
-
-}  // namespace
 
 // peft_model.py, get_prompt(): one row of numbers is looked up, in fp32, and repeated for all
 // samples. What is joined with the words, and what that makes, are variables of a call that returns
@@ -65,7 +36,7 @@ std::vector<Prefix> TraceBuilder::prefixes(std::int64_t blocks, std::int64_t hea
   const TensorId numbers = input("prefix_ids", {batch, count}, DType::Int64, fill::Positions{});
   const std::int64_t width = heads * head_width;
   const TensorId rows = cast("prefix.cast", prefix_rows(numbers, width, 2 * blocks * width), base_);
-  const std::vector<TensorId> parts = cut(*this, "prefix.split", rows, blocks);
+  const std::vector<TensorId> parts = cut(*this, "prefix.split", rows, 2, blocks);
   const Shape of_heads = {batch, heads, count, head_width};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string name = fmt::format("prefix.{}", i);

@@ -39,7 +39,7 @@ Models' own checkpointing, beside adapters and alone (steps_checkpointed.json):
 
 What nobody thought of (steps_by_chance.json, with SEED=11 COUNT=100 in the environment, then with 32 and
 40, 57 and 22, 61 and 60; steps_by_chance_transformers-5.json, with 12 and 40, 31 and 40, 58 and 22, 62 and
-60; what PyTorch and peft refuse is not there, nor are StableLM's norms of heads, which are not modelled):
+60; what PyTorch and peft refuse is not there, nor are StableLM's norms of heads, which came later):
     --cases scripts/capture_steps/random_cases.py
 
 Families that call fused attention since transformers 5 (steps_shared_attention_transformers-5.json):
@@ -77,6 +77,7 @@ step takes, the median of ten, and the attention operators that ran:
 
 import argparse
 import collections
+import contextlib
 import ctypes
 import gc
 import importlib.metadata
@@ -137,6 +138,14 @@ HEADS = {"vit": "ViTForImageClassification", "deit": "DeiTForImageClassification
 BARE = ("clip_text_model", "clip_vision_model", "siglip_text_model", "siglip_vision_model")
 
 
+def initialization(case):
+    """StableLM's in transformers 4.57 asks norms of heads for biases, which they do not have."""
+    from transformers.modeling_utils import no_init_weights
+
+    has_none = case["config"].get("qk_layernorm", False)
+    return no_init_weights() if has_none else contextlib.nullcontext()
+
+
 def build_model(case):
     import torch
     import transformers
@@ -146,7 +155,7 @@ def build_model(case):
     fields = {key: value for key, value in case["config"].items() if key != "model_type"}
     config = model_class.config_class(**fields)
     config.use_cache = False
-    with torch.device("cuda"):
+    with torch.device("cuda"), initialization(case):
         model = model_class._from_config(config, attn_implementation=attention)
     if case["precision"] == "bf16":
         model = model.to(torch.bfloat16)

@@ -128,6 +128,11 @@ CONFIGS = {
     "stablelm-one-key": dict(model_type="stablelm", vocab_size=1867, hidden_size=240,
                              num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=1,
                              intermediate_size=610, partial_rotary_factor=0.5, use_qkv_bias=True),
+    # A norm for each head; more of q's than an op has operands here.
+    "stablelm-head-norms": dict(model_type="stablelm", vocab_size=1873, hidden_size=320,
+                                num_hidden_layers=3, num_attention_heads=20,
+                                num_key_value_heads=5, intermediate_size=610, qk_layernorm=True,
+                                use_parallel_residual=True),
     "llama-odd-heads": dict(model_type="llama", vocab_size=1871, hidden_size=144,
                             num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
                             intermediate_size=500),

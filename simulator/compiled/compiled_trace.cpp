@@ -373,7 +373,11 @@ class FxCompiler {
       std::swap(output, outputs[0]);
       break;
     }
-    CHECK(inputs.size() <= most_operands && outputs.size() <= most_operands);
+    if (inputs.size() > most_operands || outputs.size() > most_operands)
+      throw UsageError(fmt::format(
+          "--framework {}: what torch.compile makes of so many tensors at once, as norms of single "
+          "heads have them, is not known here (plan the eager step: --framework {})",
+          trace_.step.framework, default_framework));
     OpaqueRow row{.operation = operation(fusion), .runs_once = is_random};
     std::vector<TensorId> reads, writes;
     for (std::size_t i = 0; i < inputs.size(); ++i) {

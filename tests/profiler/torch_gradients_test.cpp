@@ -121,6 +121,14 @@ std::vector<Case> cases() {
        7, 3},
       {"olmo2", small_config(R"("model_type": "olmo2", "num_attention_heads": 2,
            "intermediate_size": 24)"),
+       31},
+      {"stablelm",
+       read_model_config(R"({"model_type": "stablelm", "hidden_size": 72, "num_hidden_layers": 1,
+           "num_attention_heads": 18, "num_key_value_heads": 2, "intermediate_size": 8,
+           "vocab_size": 31, "max_position_embeddings": 12, "partial_rotary_factor": 0.5,
+           "qk_layernorm": true, "use_parallel_residual": true})",
+                         "small")
+           .config,
        31}};
 }
 

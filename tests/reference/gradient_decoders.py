@@ -1,4 +1,4 @@
-# More small decoders in PyTorch: what Gemma, GPT-NeoX, Phi-3, OPT and OLMo-2 do otherwise.
+# More small decoders in PyTorch: what Gemma, GPT-NeoX, Phi-3, OPT, OLMo-2 and StableLM do otherwise.
 """As gradient_networks.py, from the models' papers. A weight of Gemma's norms stands here for what
 multiplies, 1 + the weight."""
 
@@ -135,4 +135,34 @@ def olmo2(net, batch, tokens, vocabulary, width, depth, heads, mlp):
         x = x + net.rms_norm(name + ".mlp_norm", net.linear(name + ".mlp.down", y, width, False),
                              1e-5)
     logits = net.linear("lm_head", net.rms_norm("norm", x, 1e-5), vocabulary, False)
+    return next_token_loss(logits, vocabulary)
+
+
+def norm_each_head(net, name, x):
+    """A LayerNorm of its own, without a bias, for each head of [batch, heads, tokens, d]."""
+    d = x.shape[-1]
+    return torch.stack([F.layer_norm(x[:, i], (d,), net.parameter(f"{name}.norms.{i}.weight", d),
+                                     None, 1e-5) for i in range(x.shape[1])], 1)
+
+
+def stablelm(net, batch, tokens, vocabulary, width, depth, heads, key_heads, mlp, rotary_width):
+    """arXiv 2402.17834 and the card of StableLM 2 12B: both branches of one norm, norms of heads."""
+    x = words(net, batch, tokens, vocabulary, width)
+    for i in range(depth):
+        name = f"blocks.{i}"
+        y = net.layer_norm(name + ".input_norm", x, 1e-5)
+        q = split_heads(net.linear(name + ".attn.q", y, width, False), heads)
+        k, v = (split_heads(net.linear(name + ".attn." + part, y, key_heads * (width // heads),
+                                       False), key_heads) for part in "kv")
+        q, k = (norm_each_head(net, name + f".attn.{part}_norm", of)
+                for part, of in (("q", q), ("k", k)))
+        q, k = (turned(net, part, width=rotary_width) for part in (q, k))
+        attended = merge_heads(attention(q, repeated(k, heads), repeated(v, heads),
+                                         causal_mask(net, tokens)))
+        attended = net.linear(name + ".attn.o", attended, width, False)
+        gate = F.silu(net.linear(name + ".mlp.gate", y, mlp, False))
+        fed = net.linear(name + ".mlp.down", gate * net.linear(name + ".mlp.up", y, mlp, False),
+                         width, False)
+        x = fed + attended + x
+    logits = net.linear("lm_head", net.layer_norm("norm", x, 1e-5), vocabulary, False)
     return next_token_loss(logits, vocabulary)

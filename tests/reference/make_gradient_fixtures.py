@@ -19,7 +19,7 @@ import pathlib
 import numpy as np
 import torch
 
-from gradient_decoders import gemma, gpt_neox, olmo2, opt, phi3
+from gradient_decoders import gemma, gpt_neox, olmo2, opt, phi3, stablelm
 from gradient_families import mixtral, pvt, pvt_v2, t5
 from gradient_networks import Network, bert, gpt2, llama, mvit, swin, vit
 
@@ -50,6 +50,8 @@ NETWORKS = {
     "pvt_v2": (pvt_v2, dict(batch=2, image=64, widths=[4, 8, 12, 16], heads=[1, 2, 3, 4],
                             mlp_ratio=2, classes=7)),
     "olmo2": (olmo2, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=2, mlp=24)),
+    "stablelm": (stablelm, dict(batch=2, tokens=12, vocabulary=31, width=72, depth=1, heads=18,
+                                key_heads=2, mlp=8, rotary_width=2)),
 }
 
 

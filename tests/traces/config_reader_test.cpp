@@ -219,6 +219,12 @@ TEST(ConfigReader, DecodersReadWhatChangesTheirShape) {
   EXPECT_EQ(
       read<DecoderConfig>(R"({"model_type": "stablelm", "use_parallel_residual": true})").block,
       BlockForm::ParallelOneNorm);
+  for (const auto& [said, norm] :
+       {std::pair("true", HeadNorm::LayerOfEachHead), std::pair("false", HeadNorm::None)})
+    EXPECT_EQ(read<DecoderConfig>(
+                  fmt::format(R"({{"model_type": "stablelm", "qk_layernorm": {}}})", said))
+                  .head_norm,
+              norm);
 }
 
 TEST(ConfigReader, EncodersHaveTheDefaultsOfTheirClasses) {
@@ -375,7 +381,7 @@ INSTANTIATE_TEST_SUITE_P(
                 R"({"model_type": "gemma2", "num_hidden_layers": 4, "layer_types":
                     ["full_attention"]})",
                 "1 layer types for 4 layers"},
-        Refusal{"NormsOfHeads", R"({"model_type": "stablelm", "qk_layernorm": true})",
+        Refusal{"NormsOfHeads", R"({"model_type": "phi", "qk_layernorm": true})",
                 "/qk_layernorm: 'qk_layernorm' is not modelled"},
         Refusal{"QuantizedWeights",
                 R"({"model_type": "llama", "quantization_config": {"bits": 4}})",

@@ -110,14 +110,15 @@ INSTANTIATE_TEST_SUITE_P(
         Published{"pvt-v2-b3", 45238696}, Published{"pvt-v2-b4", 62556072},
         Published{"pvt-v2-b5", 81956008}, Published{"phi-1.5", 1418270720},
         Published{"phi-2", 2779683840}, Published{"stablelm-3b", 2795443200},
-        Published{"stablelm-2-1.6b", 1644515328}, Published{"starcoder2-3b", 3030371328},
-        Published{"starcoder2-7b", 7173923840}, Published{"distilbert-base", 66985530},
-        Published{"electra-small", 13546682}, Published{"electra-base", 109514298},
-        Published{"electra-large", 335174458}, Published{"xlm-roberta-base", 278295186},
-        Published{"xlm-roberta-large", 560142482}, Published{"camembert-base", 110655493},
-        Published{"dinov2-small", 22056576}, Published{"dinov2-base", 86580480},
-        Published{"dinov2-large", 304368640}, Published{"dinov2-giant", 1136480768},
-        Published{"qwen1.5-moe-a2.7b", 14315784192}, Published{"qwen2-57b-a14b", 57408658944}),
+        Published{"stablelm-2-1.6b", 1644515328}, Published{"stablelm-2-12b", 12143185920},
+        Published{"starcoder2-3b", 3030371328}, Published{"starcoder2-7b", 7173923840},
+        Published{"distilbert-base", 66985530}, Published{"electra-small", 13546682},
+        Published{"electra-base", 109514298}, Published{"electra-large", 335174458},
+        Published{"xlm-roberta-base", 278295186}, Published{"xlm-roberta-large", 560142482},
+        Published{"camembert-base", 110655493}, Published{"dinov2-small", 22056576},
+        Published{"dinov2-base", 86580480}, Published{"dinov2-large", 304368640},
+        Published{"dinov2-giant", 1136480768}, Published{"qwen1.5-moe-a2.7b", 14315784192},
+        Published{"qwen2-57b-a14b", 57408658944}),
     [](const auto& test) {
       std::string name = test.param.model;
       std::ranges::replace_if(
@@ -185,6 +186,23 @@ TEST(Phi3, CopiesWhatFlashWroteForTheProjection) {
   EXPECT_EQ(op_named(trace, "blocks.0.attn.q_rope.join").kind, OpKind::Concat);
   EXPECT_EQ(op_named(trace, "blocks.0.attn.merge").kind, OpKind::Copy);
   EXPECT_EQ(find_op(math_trace("phi-3-mini"), "blocks.0.attn.q.dense"), nullptr);
+}
+
+// 32 heads of q and 8 of k, 160 numbers wide: a weight and statistics for each, and no bias.
+TEST(StableLm, NormsEachHeadByItself) {
+  const Trace trace = math_trace("stablelm-2-12b");
+  const auto count = [&](std::string_view which) {
+    return std::ranges::count_if(trace.tensors, [&](const Tensor& tensor) {
+      return tensor.category == Category::Parameter &&
+             tensor.name.starts_with(fmt::format("blocks.0.attn.{}_norm.norms.", which));
+    });
+  };
+  EXPECT_EQ(count("q"), 32);
+  EXPECT_EQ(count("k"), 8);
+  const Op& last = op_named(trace, "blocks.0.attn.q_norm.norms.31");
+  EXPECT_EQ(last.inputs, 2);
+  EXPECT_EQ(trace[trace.outputs(last)[0]].shape, (Shape{2, 1, 32, 160}));
+  EXPECT_EQ(output_shape(trace, "blocks.0.attn.q_norm.join"), (Shape{2, 32, 32, 160}));
 }
 
 // 2 · 32 tokens go to two of eight experts each: sixteen rows for each.

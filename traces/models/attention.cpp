@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "traces/models/head_norms.h"
 #include "traces/models/head_order.h"
 #include "traces/models/liger.h"
 
@@ -476,14 +477,8 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
   b.begin_function();
   b.local(x);
   Heads heads = project_heads(b, name, x, config);
-  if (config.head_norm == HeadNorm::PerHead) {
-    heads.q = b.rms_norm(name + ".q_norm", heads.q, config.head_norm_epsilon, config.head_gain);
-    heads.k = b.rms_norm(name + ".k_norm", heads.k, config.head_norm_epsilon, config.head_gain);
-  }
-  if (config.head_norm == HeadNorm::LayerPerHead) {
-    heads.q = b.layer_norm(name + ".q_norm", heads.q, config.head_norm_epsilon);
-    heads.k = b.layer_norm(name + ".k_norm", heads.k, config.head_norm_epsilon);
-  }
+  heads.q = normed_heads(b, name + ".q_norm", heads.q, config);
+  heads.k = normed_heads(b, name + ".k_norm", heads.k, config);
   if (config.cosine != no_tensor && b.step().liger) {
     const auto turned =
         liger_rope(b, name + ".rope", {heads.q, heads.k}, config.cosine, config.sine);

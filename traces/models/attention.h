@@ -22,9 +22,10 @@ enum class Unpacking : std::uint8_t {
 /// Norms of q and k before the rotation.
 enum class HeadNorm : std::uint8_t {
   None,
-  PerHead,       ///< of each head
-  WholeWidth,    ///< of all heads together, before they are split (OLMo-2)
-  LayerPerHead,  ///< LayerNorm of each head (Megatron-LM, unless its norms are RMSNorm)
+  PerHead,          ///< of each head
+  WholeWidth,       ///< of all heads together, before they are split (OLMo-2)
+  LayerPerHead,     ///< LayerNorm of each head (Megatron-LM, unless its norms are RMSNorm)
+  LayerOfEachHead,  ///< … with a weight of its own for each, and no bias (StableLM 2 12B)
 };
 
 struct AttentionConfig {

@@ -75,7 +75,7 @@ ModelConfig read_stablelm(Fields& root) {
   config.qkv_bias = root.boolean_or("use_qkv_bias", false);
   config.residual_dropout = probability(root, "hidden_dropout", 0);
   if (root.boolean_or("use_parallel_residual", false)) config.block = BlockForm::ParallelOneNorm;
-  refuse(root, "qk_layernorm", "a LayerNorm for each head of q and k; remove it");
+  if (root.boolean_or("qk_layernorm", false)) config.head_norm = HeadNorm::LayerOfEachHead;
   return config;
 }
 

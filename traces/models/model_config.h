@@ -213,7 +213,7 @@ struct DecoderConfig {
   ExpertsConfig experts = {};
   LatentConfig latent = {};
   std::vector<std::int64_t> dense_blocks = {};  ///< that have the plain MLP in spite of experts
-  HeadNorm head_norm = HeadNorm::None;          ///< RMSNorm of q and k
+  HeadNorm head_norm = HeadNorm::None;          ///< of q and k
   bool own_attention = false;                   ///< calls PyTorch's attention by itself (StableLM)
   bool broadcasts_keys = false;                 ///< as in AttentionConfig
   bool plain_scores = false;  ///< a mask for each sample, softmax in their own dtype (Falcon)

@@ -173,6 +173,12 @@ TEST(CompiledTrace, KeepsParametersThatNobodyReads) {
   EXPECT_THAT(parameters(compiled_row), testing::Contains("mask_token"));
 }
 
+// A weight and statistics for each of 32 heads: more than a fused op has operands.
+TEST(CompiledTrace, OfNormsOfManyHeadsIsRefused) {
+  EXPECT_THAT(refusal_of("stablelm-2-12b", step_of(compiled_row, Precision::Fp32)),
+              HasSubstr("norms of single heads"));
+}
+
 // Whose compiled steps nobody has compared with PyTorch's, or which are several graphs: OPT and
 // BART draw a number that Python looks at, for each block.
 TEST(CompiledTrace, OfOtherFamiliesIsRefused) {

@@ -28,12 +28,13 @@ Classes classes_of(const PlanRequest& request) {
 
 FrontPoint point_of(const PlanSearches& searches, const FoundPlan& found, Measure measure) {
   const Planner& planner = found.search->planner();
+  const std::vector<Planner::Part> parts = found.search->parts_at(found.point);
   Report report = searches.report_of(found);
   const Bytes budget = measured(report, measure);
   FrontPoint point{budget,
                    std::move(report),
-                   groups_of(planner, found.point),
-                   binding_of(planner, found.point),
+                   groups_of(planner, parts),
+                   binding_of(planner, parts),
                    found.search->step_at(found.point),
                    planner.error_at(found.point)};
   point.planned.derived.reset();  // large, and made again in milliseconds

@@ -12,8 +12,8 @@ namespace {
 
 class Grouping {
  public:
-  Grouping(const Planner& planner, std::size_t point)
-      : planner_(planner), parts_(planner.parts_at(point)) {}
+  Grouping(const Planner& planner, const std::vector<Planner::Part>& parts)
+      : planner_(planner), parts_(parts) {}
 
   std::vector<PlanGroup> run() const {
     std::vector<PlanGroup> groups;
@@ -155,17 +155,17 @@ class Grouping {
   }
 
   const Planner& planner_;
-  std::vector<Planner::Part> parts_;
+  const std::vector<Planner::Part>& parts_;
 };
 
 }  // namespace
 
-std::vector<PlanGroup> groups_of(const Planner& planner, std::size_t point) {
-  return Grouping(planner, point).run();
+std::vector<PlanGroup> groups_of(const Planner& planner, const std::vector<Planner::Part>& parts) {
+  return Grouping(planner, parts).run();
 }
 
-std::string binding_of(const Planner& planner, std::size_t point) {
-  const Planner::Tightest found = planner.tightest(point);
+std::string binding_of(const Planner& planner, const std::vector<Planner::Part>& parts) {
+  const Planner::Tightest found = planner.tightest(parts);
   if (!found.stage) return "optimizer step";
   const Stage& stage = planner.stages().all[*found.stage];
   const std::string_view task = found.is_backward ? "backward" : "forward";

@@ -9,6 +9,7 @@
 #include "simulator/allocator/recorded_step.h"
 #include "simulator/arena.h"
 #include "simulator/lower.h"
+#include "simulator/planner/filled_link.h"
 #include "simulator/simulate.h"
 #include "simulator/timeline.h"
 #include "traces/framework.h"
@@ -47,6 +48,9 @@ struct PlanSearch::Simulated {
   std::mutex mutex;
   std::unordered_map<std::size_t, Nanoseconds> time;
   std::unordered_map<std::size_t, Bytes> bytes;
+  // Where plans fill the link:
+  std::unordered_map<std::size_t, std::shared_ptr<const Plan>> plans;
+  std::unordered_map<std::size_t, std::shared_ptr<const std::vector<Planner::Entry>>> entries;
 
   /// `made` by nobody twice, but for those who ask at the same time.
   template <typename Value, typename Make>
@@ -84,6 +88,19 @@ PlanSearch PlanSearch::with_offload(double share_beyond, std::optional<Bytes> ho
   return search;
 }
 
+PlanSearch PlanSearch::with_filled_link(std::optional<Bytes> host_budget) const {
+  PlanSearch search = *this;
+  search.simulated_ = std::make_shared<Simulated>();
+  search.may_offload_ = search.fills_link_ = true;
+  search.host_budget_ = host_budget;
+  std::int64_t forward = 0;
+  for (std::size_t s = 0; s < planner_->stages().all.size(); ++s)
+    forward += planner_->kept_cost(s).forward_ns;
+  search.most_gone_ = static_cast<std::int64_t>(static_cast<double>(forward) * 1e-9 *
+                                                device_.host_link_bytes_per_second);
+  return search;
+}
+
 PlanSearch PlanSearch::with_overlap(Resource resource) const {
   PlanSearch search = *this;
   if (resource != planner_->resource())
@@ -113,10 +130,46 @@ bool PlanSearch::is_another_network() const {
 }
 
 PlannedStep PlanSearch::step_at(std::size_t point) const {
+  PlannedStep step = unfilled_step_at(point);
+  if (fills_link_)
+    step.plan = *simulated_->get(simulated_->plans, point, [&] {
+      return std::make_shared<const Plan>(filled_plan_at(point));
+    });
+  return step;
+}
+
+PlannedStep PlanSearch::unfilled_step_at(std::size_t point) const {
   PlannedStep step = planner_->step_at(point);
   if (step.rewrites.empty()) step.rewrites = rewrites_;
   if (overlaps_) recover_beside_gradients(step.plan);
   return step;
+}
+
+Plan PlanSearch::filled_plan_at(std::size_t point) const {
+  std::vector<TensorId> may_leave;
+  for (const Planner::Part& part : planner_->parts_at(point)) {
+    const auto its = that_may_leave(planner_->trace(), *part.stage, part.entry->plan);
+    may_leave.insert(may_leave.end(), its.begin(), its.end());
+  }
+  return fill_link(unfilled_step_at(point), may_leave, device_, host_budget_.value_or(unlimited));
+}
+
+std::vector<Planner::Part> PlanSearch::parts_at(std::size_t point) const {
+  std::vector<Planner::Part> parts = planner_->parts_at(point);
+  if (!fills_link_) return parts;
+  const auto entries = simulated_->get(simulated_->entries, point, [&] {
+    const Plan plan = step_at(point).plan;
+    std::vector<Planner::Entry> made;
+    for (const Planner::Part& part : parts) {
+      Planner::Entry& entry = made.emplace_back(*part.entry);
+      entry.plan = as_offloaded_by(plan, *part.stage, std::move(entry.plan));
+      entry.offloaded = offloaded_bytes(planner_->trace(), *part.stage, entry.plan);
+      entry.cost.first.kept -= entry.offloaded;
+    }
+    return std::make_shared<const std::vector<Planner::Entry>>(std::move(made));
+  });
+  for (std::size_t p = 0; p < parts.size(); ++p) parts[p].entry = &(*entries)[p];
+  return parts;
 }
 
 Bytes PlanSearch::bytes_of(std::size_t point) const {
@@ -135,7 +188,7 @@ Bytes PlanSearch::simulated_bytes(std::size_t point) const {
 }
 
 bool PlanSearch::is_time_a_sum() const {
-  return !overlaps_ && !may_offload_ && trace_->step.mesh.is_one();
+  return !overlaps_ && (!may_offload_ || fills_link_) && trace_->step.mesh.is_one();
 }
 
 // Sums say the least that a plan takes on one stream: what takes no less by them is not simulated.
@@ -157,8 +210,29 @@ std::size_t PlanSearch::fastest_near(std::size_t found, Accepts accepts) const {
   return found;
 }
 
+// Of the point's plan, less what of it waits in the host's memory.
+std::int64_t PlanSearch::sum_of(std::size_t point) const {
+  std::int64_t bytes = (*planner_)[point].bytes;
+  for (const Planner::Part& part : parts_at(point)) bytes -= part.entry->offloaded;
+  return std::max(bytes, planner_->rest());
+}
+
+std::optional<std::size_t> PlanSearch::last_within_sums(std::int64_t bytes) const {
+  const std::optional<std::size_t> kept = planner_->within(bytes);
+  if (!fills_link_ || bytes < planner_->rest()) return kept;
+  std::size_t low = kept ? *kept + 1 : 0, high = planner_->size();
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (sum_of(middle) <= bytes)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low > 0 ? std::optional(low - 1) : std::nullopt;
+}
+
 std::optional<std::size_t> PlanSearch::within_sums(std::int64_t bytes) const {
-  std::optional<std::size_t> point = planner_->within(bytes);
+  std::optional<std::size_t> point = last_within_sums(bytes);
   while (point && !keeps_host_budget(*point))
     point = *point > 0 ? std::optional(*point - 1) : std::nullopt;
   if (!point) return std::nullopt;
@@ -241,9 +315,10 @@ std::size_t PlanSearch::last_near(std::size_t found, Bytes budget, bool must_fit
 
 std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const {
   std::size_t rejected = planner_->size();
-  std::size_t found = planner_->within(budget.count).value_or(0);
+  const std::int64_t most = budget.count + most_gone_;
+  std::size_t found = planner_->within(most).value_or(0);
   while (!accepts(found, budget, must_fit)) {
-    if (found == 0) return any_up_to(planner_->within(budget.count), budget, must_fit);
+    if (found == 0) return any_up_to(planner_->within(most), budget, must_fit);
     rejected = found;
     const std::int64_t bytes = (*planner_)[found].bytes;
     const std::int64_t above = bytes_of(found).count - budget.count;
@@ -257,11 +332,11 @@ std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const
   }
   found = last_near(found, budget, must_fit);
   if (is_stopped()) return found;
-  if ((*planner_)[found].bytes > planner_->rest())
+  if ((*planner_)[found].bytes - most_gone_ > planner_->rest())
     return fastest_near(found, [&](std::size_t point) { return accepts(point, budget, must_fit); });
   // Sums may be a little above what the optimizer's step holds: the slowest plan keeps the budget,
   // and so may any other of as many bytes.
-  const std::int64_t bytes = std::max(budget.count, planner_->rest());
+  const std::int64_t bytes = std::max(budget.count, planner_->rest()) + most_gone_;
   return std::max(found, any_up_to(planner_->within(bytes), budget, must_fit).value_or(0));
 }
 
@@ -276,9 +351,10 @@ std::optional<std::size_t> PlanSearch::not_longer(Nanoseconds step) const {
   }
   while (low < planner_->size() && !keeps_host_budget(low)) ++low;
   if (low == planner_->size()) return std::nullopt;
-  if ((*planner_)[low].bytes > planner_->rest()) return low;
+  if ((*planner_)[low].bytes - most_gone_ > planner_->rest()) return low;
   // The optimizer's step holds the peak: of plans that need no more, the fastest.
-  return any_up_to(planner_->within(planner_->rest()), bytes_of(low), false).value_or(low);
+  return any_up_to(planner_->within(planner_->rest() + most_gone_), bytes_of(low), false)
+      .value_or(low);
 }
 
 }  // namespace tidemark

@@ -23,6 +23,11 @@ class PlanSearch {
   /// the planner is to count of the link's time: see there.
   PlanSearch with_offload(double share_beyond, std::optional<Bytes> host_budget) const;
 
+  /// The same points, but what their plans keep waits in the host's memory, in all at most so many
+  /// bytes, as far as that takes no time (filled_link.h). Sums know nothing of it: what leaves
+  /// counts in them as kept.
+  PlanSearch with_filled_link(std::optional<Bytes> host_budget) const;
+
   /// The same, but what is recovered is recovered on a second stream. Points are those that are
   /// best in what counts.
   PlanSearch with_overlap(Resource resource) const;
@@ -33,6 +38,9 @@ class PlanSearch {
 
   const Planner& planner() const { return *planner_; }
   bool may_offload() const { return may_offload_; }
+  bool fills_link() const { return fills_link_; }
+  /// Of what sums count, at most so much has left when memory is tightest.
+  std::int64_t most_gone() const { return most_gone_; }
   bool overlaps() const { return overlaps_; }
   bool is_another_network() const;
   /// Nobody waits for anything better.
@@ -51,6 +59,8 @@ class PlanSearch {
   std::optional<std::size_t> smallest_whole(Nanoseconds step) const;
 
   PlannedStep step_at(std::size_t point) const;
+  /// What the point's plan is made of. They are there as long as the search is.
+  std::vector<Planner::Part> parts_at(std::size_t point) const;
   /// A point whose sum is within so many bytes and whose copies the host has memory for: the
   /// fastest by its sum, or one near it that is faster.
   std::optional<std::size_t> within_sums(std::int64_t bytes) const;
@@ -60,6 +70,8 @@ class PlanSearch {
   Bytes bytes_of(std::size_t point) const;
 
  private:
+  std::optional<std::size_t> last_within_sums(std::int64_t bytes) const;
+  std::int64_t sum_of(std::size_t point) const;
   std::size_t last_near(std::size_t found, Bytes budget, bool must_fit) const;
   template <typename Accepts>
   std::size_t fastest_near(std::size_t found, Accepts accepts) const;
@@ -72,6 +84,8 @@ class PlanSearch {
   Bytes simulated_bytes(std::size_t point) const;
 
   struct Simulated;
+  PlannedStep unfilled_step_at(std::size_t point) const;
+  Plan filled_plan_at(std::size_t point) const;
 
   std::shared_ptr<const Trace> trace_;
   std::vector<StrategySpec::Component> rewrites_;
@@ -80,8 +94,9 @@ class PlanSearch {
   Measure measure_;
   std::function<bool()> is_stopped_;
   std::shared_ptr<const Planner> planner_;
-  bool may_offload_ = false, overlaps_ = false;
+  bool may_offload_ = false, fills_link_ = false, overlaps_ = false;
   std::optional<Bytes> host_budget_ = {};
+  std::int64_t most_gone_ = 0;
   std::shared_ptr<Simulated> simulated_;  ///< of this planner's points, on these streams
 };
 

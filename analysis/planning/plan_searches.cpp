@@ -38,7 +38,7 @@ std::int64_t promised_time(const PlanSearch& search, Bytes budget) {
   const Planner& planner = search.planner();
   if (search.overlaps() && planner.resource() == Resource::Time) return 0;  // two streams take less
   const std::optional<std::size_t> point =
-      planner.within(budget.count + budget.count / most_beyond_sums);
+      planner.within(budget.count + budget.count / most_beyond_sums + search.most_gone());
   return planner[point.value_or(0)].time;
 }
 
@@ -113,6 +113,9 @@ void PlanSearches::add(const PlannedStep& step, const PlanRequest& request,
   if (may_offload(request))
     for (const double share : shares_beyond)
       if (!is_stopped(watch)) ways.push_back(ways.back().with_offload(share, request.host_budget));
+  // Of a pipeline stage, copies of other micro-batches are under way, too.
+  if (may_offload(request) && step.trace->step.mesh[Axis::Pipeline] == 1 && !is_stopped(watch))
+    ways.push_back(ways.front().with_filled_link(request.host_budget));
   if (!may_overlap(request)) return;
   for (std::size_t way = 0, alone = ways.size(); way < alone; ++way)
     for (const Resource resource : overlapped_resources)
@@ -124,6 +127,7 @@ void PlanSearches::add(const PlannedStep& step, const PlanRequest& request,
 void PlanSearches::add_mixed() {
   std::vector<PlanSearch> made;
   for (std::size_t way = 0; way < sets_.front().size(); ++way) {
+    if (sets_.front()[way].fills_link()) continue;
     std::vector<const PlanSearch*> others;
     for (std::size_t set = 1; set < sets_.size(); ++set)
       if (!sets_[set][way].is_another_network()) others.push_back(&sets_[set][way]);

@@ -94,15 +94,16 @@ void describe(const PlanSearches& searches, const FoundPlan& plan, Planning& pla
   rows.push_back(searches.report_of(plan));
   rows.back().strategy = planning.planned.plan.strategy;
   add_ratios(rows);
-  planning.groups = groups_of(planner, plan.point);
+  const std::vector<Planner::Part> parts = plan.search->parts_at(plan.point);
+  planning.groups = groups_of(planner, parts);
   planning.error = planner.error_at(plan.point);
   planning.joins_blocks =
       std::ranges::any_of(planning.groups, [](const PlanGroup& group) { return group.joined > 1; });
   certify(searches, plan, planning, rows.back(),
           planning.request.max_slowdown ? measured(rows.back(), planning.request.measure)
                                         : planning.budget);
-  planning.binding = binding_of(planner, plan.point);
-  const Planner::Tightest tightest = planner.tightest(plan.point);
+  planning.binding = binding_of(planner, parts);
+  const Planner::Tightest tightest = planner.tightest(parts);
   planning.loss_binds = tightest.stage && *tightest.stage + 1 == planner.stages().all.size();
 }
 
@@ -132,9 +133,10 @@ void weigh_exact(const PlanSearches& exact, Planning& planning, std::optional<Fo
     return;
   }
   const Report report = exact.report_of(*best);
-  planning.exact = {report.step, measured(report, planning.request.measure),
-                    std::ranges::none_of(groups_of(best->search->planner(), best->point),
-                                         [](const PlanGroup& group) { return is_changed(group); })};
+  planning.exact = {
+      report.step, measured(report, planning.request.measure),
+      std::ranges::none_of(groups_of(best->search->planner(), best->search->parts_at(best->point)),
+                           [](const PlanGroup& group) { return is_changed(group); })};
 }
 
 }  // namespace

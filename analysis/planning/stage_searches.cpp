@@ -73,14 +73,15 @@ RankEvaluations StageSearches::evaluated(const StrategySpec& strategy) const {
 
 StagePlan StageSearches::described(std::size_t stage, const FoundPlan& plan) const {
   const Planner& planner = plan.search->planner();
+  const std::vector<Planner::Part> parts = plan.search->parts_at(plan.point);
   StagePlan made;
   made.is_feasible = true;
   made.in_flight = most_kept(moments_of(traces_[stage]->step));
   made.planned = plan.search->step_at(plan.point);
-  made.binding = binding_of(planner, plan.point);
+  made.binding = binding_of(planner, parts);
   made.rest = Bytes{planner.rest()};
   made.front_size = planner.size();
-  made.groups = groups_of(planner, plan.point);
+  made.groups = groups_of(planner, parts);
   made.joins_blocks =
       std::ranges::any_of(made.groups, [](const PlanGroup& group) { return group.joined > 1; });
   return made;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "simulator/planner/survey.h"
+#include "simulator/strategies/least_offloaded.h"
 
 namespace tidemark {
 namespace {
@@ -103,14 +104,10 @@ bool has_region_across(const Plan& plan, const Stage& stage) {
 }  // namespace
 
 LocalPlan described(const Trace& trace, const Plan& plan, const Stage& stage) {
-  LocalPlan local{.forms = forms_of(plan, stage.decided),
-                  .regions = {},
-                  .inputs = forms_of(plan, stage.inputs)};
-  const auto is_offloaded = [&](TensorId storage) {
-    return plan.decisions[index(storage)].action == Action::Offload;
-  };
-  local.offloads_read_again =
-      !stage.read_again.empty() && std::ranges::all_of(stage.read_again, is_offloaded);
+  LocalPlan local = as_offloaded_by(plan, stage,
+                                    {.forms = forms_of(plan, stage.decided),
+                                     .regions = {},
+                                     .inputs = forms_of(plan, stage.inputs)});
   for (const Region& region : plan.regions) {
     const OpId begin = std::max(region.begin, stage.begin), end = std::min(region.end, stage.end);
     if (begin >= end) continue;
@@ -162,32 +159,54 @@ std::int64_t offloaded_bytes(const Trace& trace, const Stage& stage, const Local
   return bytes;
 }
 
-namespace {
+// What is held frees no memory when it leaves; of values that reruns alone read, all leave or none.
+std::vector<TensorId> that_may_leave(const Trace& trace, const Stage& stage,
+                                     const LocalPlan& local) {
+  std::vector<TensorId> found;
+  for (std::size_t d = 0; d < stage.decided.size(); ++d)
+    if (local.forms[d].action == Action::Keep && !stage.held[d]) found.push_back(stage.decided[d]);
+  for (std::size_t k = 0; k < stage.inputs.size(); ++k)
+    if (local.inputs[k].action == Action::Keep) found.push_back(stage.inputs[k]);
+  if (stage.read_again.size() == 1) found.push_back(stage.read_again.front());
+  std::erase_if(found, [&](TensorId storage) { return size(trace[storage]) < least_planned; });
+  return found;
+}
 
-// Copied beside the step: out while the next stage computes, back while it computes gradients.
-void offload(const Stage& stage, TensorId storage, Plan& plan) {
+LocalPlan as_offloaded_by(const Plan& plan, const Stage& stage, LocalPlan local) {
+  const auto is_offloaded = [&](TensorId storage) {
+    return plan.decisions[index(storage)].action == Action::Offload;
+  };
+  for (std::size_t d = 0; d < stage.decided.size(); ++d)
+    if (is_offloaded(stage.decided[d])) local.forms[d].action = Action::Offload;
+  for (std::size_t k = 0; k < stage.inputs.size(); ++k)
+    if (is_offloaded(stage.inputs[k])) local.inputs[k].action = Action::Offload;
+  local.offloads_read_again =
+      !stage.read_again.empty() && std::ranges::all_of(stage.read_again, is_offloaded);
+  return local;
+}
+
+void offload(TensorId storage, OpId left_by, OpId fetched_at, Plan& plan) {
   decide(plan, storage, Action::Offload, reason_of(Action::Offload));
   plan.left_by.resize(plan.decisions.size(), no_op);
   plan.fetched_at.resize(plan.decisions.size(), no_op);
-  plan.left_by[index(storage)] = stage.left_by;
-  plan.fetched_at[index(storage)] = stage.fetched_at;
+  plan.left_by[index(storage)] = left_by;
+  plan.fetched_at[index(storage)] = fetched_at;
 }
-
-}  // namespace
 
 void apply(const Trace& trace, const Stage& stage, const LocalPlan& local, Plan& plan) {
   const auto take = [&](TensorId storage, const Form& form) {
     if (form.action == Action::Quantize)
       quantize(plan, storage, form.encoding, reason_of(form.action));
     else if (form.action == Action::Offload)
-      offload(stage, storage, plan);
+      offload(storage, stage.left_by, stage.fetched_at, plan);
     else if (form.action != Action::Keep)
       decide(plan, storage, form.action, reason_of(form.action));
   };
   for (std::size_t d = 0; d < stage.decided.size(); ++d) take(stage.decided[d], local.forms[d]);
   for (std::size_t k = 0; k < stage.inputs.size(); ++k) take(stage.inputs[k], local.inputs[k]);
   if (local.offloads_read_again)
-    for (const TensorId input : stage.read_again) offload(stage, input, plan);
+    for (const TensorId input : stage.read_again)
+      offload(input, stage.left_by, stage.fetched_at, plan);
   for (const LocalValue& value : local.kept_for_recovery)
     keep_for_recovery(plan, trace.outputs(trace.ops[index(stage.begin) + value.op])[value.output]);
   for (const LocalValue& value : local.made_again)

@@ -69,6 +69,17 @@ std::int64_t offloaded_bytes(const Trace& trace, const Stage& stage, const Local
 /// Of all that can be decided about, kept as it is, rounded likewise.
 std::int64_t decided_bytes(const Trace& trace, const Stage& stage);
 
+/// What the local plan keeps, and could wait in the host's memory instead.
+std::vector<TensorId> that_may_leave(const Trace& trace, const Stage& stage,
+                                     const LocalPlan& local);
+
+/// The local plan with what `plan` offloads of that.
+LocalPlan as_offloaded_by(const Plan& plan, const Stage& stage, LocalPlan local);
+
+/// The storage is copied beside the step: it has left before the forward of the first op, and its
+/// copy back begins before the gradients of the second.
+void offload(TensorId storage, OpId left_by, OpId fetched_at, Plan& plan);
+
 /// Adds what the local plan says about the stage.
 void apply(const Trace& trace, const Stage& stage, const LocalPlan& local, Plan& plan);
 

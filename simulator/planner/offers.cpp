@@ -5,26 +5,24 @@
 #include <algorithm>
 
 #include "simulator/planner/planner.h"
+#include "simulator/strategies/least_offloaded.h"
 #include "simulator/strategies/strategy.h"
 
 namespace tidemark {
 namespace {
-
-// Takes 40 µs on 26 GB/s (PCIe 4.0 x16): smaller ones are too many copies for what they free.
-constexpr std::int64_t least_of_choices = 1 << 20;
 
 struct Candidate {
   std::size_t decided;
   std::int64_t bytes;
 };
 
-// What the entry keeps of at least so many bytes, the largest first.
-std::vector<Candidate> candidates_of(const Trace& trace, const Stage& stage, const LocalPlan& plan,
-                                     std::int64_t least) {
+// What the entry keeps and is worth a copy, the largest first.
+std::vector<Candidate> candidates_of(const Trace& trace, const Stage& stage,
+                                     const LocalPlan& plan) {
   std::vector<Candidate> found;
   for (std::size_t d = 0; d < stage.decided.size(); ++d) {
     const Bytes bytes = size(trace[stage.decided[d]]);
-    if (plan.forms[d].action == Action::Keep && !stage.held[d] && bytes.count >= least)
+    if (plan.forms[d].action == Action::Keep && !stage.held[d] && bytes >= least_planned)
       found.push_back({d, rounded(bytes)});
   }
   std::ranges::stable_sort(found, std::greater<>(), &Candidate::bytes);
@@ -90,8 +88,7 @@ void Planner::offer_offload(Mode& mode) const {
     for (std::size_t m = 0; m < measured; ++m) {
       Entry some = menu[m], all = menu[m];
       std::int64_t left = window;
-      for (const Candidate& candidate :
-           candidates_of(*trace_, stage, menu[m].plan, least_of_choices)) {
+      for (const Candidate& candidate : candidates_of(*trace_, stage, menu[m].plan)) {
         all.plan.forms[candidate.decided].action = Action::Offload;
         if (candidate.bytes > left) continue;
         some.plan.forms[candidate.decided].action = Action::Offload;

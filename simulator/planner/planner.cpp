@@ -292,8 +292,7 @@ GradientError Planner::error_at(std::size_t point) const {
   return error;
 }
 
-Planner::Tightest Planner::tightest(std::size_t point) const {
-  const std::vector<Part> parts = parts_at(point);
+Planner::Tightest Planner::tightest(const std::vector<Part>& parts) const {
   if (is_in_flight(moments_)) return tightest_in_flight(parts);
   Tightest found;
   std::int64_t most = reference_.rest, before = reference_.before;

@@ -137,12 +137,12 @@ class Planner {
   GradientError error_of(const Part& part) const;
   /// Of all parts of the point's plan.
   GradientError error_at(std::size_t point) const;
-  /// Where the plan of a point needs most; no stage: outside of all, in the optimizer's step.
+  /// Where a plan of these parts needs most; no stage: outside of all, in the optimizer's step.
   struct Tightest {
     std::optional<std::size_t> stage;
     bool is_backward = false;
   };
-  Tightest tightest(std::size_t point) const;
+  Tightest tightest(const std::vector<Part>& parts) const;
 
   /// No plan that keeps or recomputes tensors inside of stages takes less time in so many bytes;
   /// nor, if a link to the host brings so many bytes per ns each way, one that offloads some. Plans

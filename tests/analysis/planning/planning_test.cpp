@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
+#include "analysis/host_copies.h"
 #include "analysis/planning/plan_search.h"
+#include "simulator/lower.h"
 #include "tests/analysis/planning/scenarios.h"
 
 namespace tidemark::planning_test {
@@ -233,6 +235,50 @@ TEST(Planning, OffloadsWhereThatIsFaster) {
   ASSERT_TRUE(half.feasible);
   EXPECT_LE(half.comparison.rows.back().pinned, less);
   EXPECT_LE(half.comparison.rows.back().step, kept.step);
+}
+
+// Copies first come, first served leave the link to nobody's window: no search of windows is as
+// fast. Budgets of the device and of the host hold, and parts say all that leaves.
+TEST(Planning, FillsTheLinkToTheHost) {
+  Scenario swin = planned_scenario("swin-t", Precision::Fp32, 64);
+  swin.device = find_device("rtx-4090");
+  for (const Scenario& scenario : {offload_scenario(), swin}) {
+    const double link = scenario.device.host_link_bytes_per_second * 1e-9;
+    const PlanSearch exact(plan_step(trace_of(scenario), parse_strategy("vanilla")),
+                           scenario.device, memory_budget_of(scenario), Measure::Allocated);
+    const PlanSearch filled = exact.with_filled_link(std::nullopt);
+    const Bytes host{256 << 20};
+    const PlanSearch less = exact.with_filled_link(host);
+    const std::int64_t most = exact.bytes_of(exact.planner().size() - 1).count;
+    for (const std::int64_t share : {45, 60, 80}) {
+      const Bytes budget{most * share / 100};
+      const auto point = filled.within(budget, false), kept = exact.within(budget, false);
+      ASSERT_TRUE(point && kept) << scenario.model.name << " " << share;
+      ASSERT_LE(filled.bytes_of(*point), budget) << scenario.model.name << " " << share;
+      ASSERT_GE(filled.time_of(*point).count(),
+                exact.planner().lower_bound_of_joined(budget.count, link));
+      for (const double beyond : {1.0, 0.0}) {
+        const PlanSearch windows = exact.with_offload(beyond, std::nullopt);
+        const auto found = windows.within(budget, false);
+        ASSERT_TRUE(found);
+        EXPECT_LT(filled.time_of(*point), windows.time_of(*found))
+            << scenario.model.name << " " << share << " " << beyond;
+      }
+      const auto few = less.within(budget, false);
+      ASSERT_TRUE(few);
+      EXPECT_LE(host_copies_peak(lower(less.step_at(*few))), host);
+      EXPECT_LE(filled.time_of(*point), less.time_of(*few));
+      EXPECT_LT(less.time_of(*few), exact.time_of(*kept));
+      std::int64_t said = 0, done = 0;
+      for (const Planner::Part& part : filled.parts_at(*point)) said += part.entry->offloaded;
+      const PlannedStep step = filled.step_at(*point);
+      for (std::size_t t = 0; t < step.plan.decisions.size(); ++t)
+        if (step.plan.decisions[t].action == Action::Offload)
+          done += rounded(size(step.trace->tensors[t]));
+      EXPECT_EQ(said, done) << scenario.model.name << " " << share;
+      EXPECT_GT(said, host.count);
+    }
+  }
 }
 
 // What copies add is never less than nothing: who takes longer by sums alone need not be simulated.

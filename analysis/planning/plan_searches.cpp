@@ -162,9 +162,12 @@ std::int64_t PlanSearches::least_bytes() const {
 }
 
 std::optional<FoundPlan> PlanSearches::within(Bytes budget, bool must_fit) const {
+  // Those that fill the link come last: sums of the others count time of copies that may cost none,
+  // so that they would be left out for less than they are worth.
   std::vector<const PlanSearch*> order = all();
-  std::ranges::stable_sort(
-      order, {}, [&](const PlanSearch* search) { return promised_time(*search, budget); });
+  std::ranges::stable_sort(order, {}, [&](const PlanSearch* search) {
+    return std::pair(search->fills_link(), promised_time(*search, budget));
+  });
   std::optional<FoundPlan> best;
   Nanoseconds least{};
   for (const PlanSearch* search : order) {

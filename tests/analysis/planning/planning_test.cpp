@@ -8,6 +8,8 @@
 
 #include "analysis/host_copies.h"
 #include "analysis/planning/plan_search.h"
+#include "simulator/graph/offloaded_values.h"
+#include "simulator/judge/validate.h"
 #include "simulator/lower.h"
 #include "tests/analysis/planning/scenarios.h"
 
@@ -279,6 +281,51 @@ TEST(Planning, FillsTheLinkToTheHost) {
       EXPECT_GT(said, host.count);
     }
   }
+}
+
+// Where that is not the fastest, it keeps nobody from finding what is, but for the little that
+// searches of windows leave out by each other's sums.
+TEST(Planning, IsNeverSlowerForFillingTheLink) {
+  Scenario ranks = planned_scenario("gpt2", Precision::Bf16);
+  ranks.step.mesh = parse_mesh("tp=4");
+  for (const auto& [scenario, mib] :
+       {std::pair{ranks, std::int64_t{948}}, {ranks, 1338}, {offload_scenario(), 12 << 10}}) {
+    const Bytes budget{mib << 20};
+    const PlanSearches searches(trace_of(scenario), scenario.device, memory_budget_of(scenario),
+                                {.allowed = {Allowed::Offload}});
+    const auto found = searches.within(budget, false);
+    ASSERT_TRUE(found) << mib;
+    const PlanSearch exact(plan_step(trace_of(scenario), parse_strategy("vanilla")),
+                           scenario.device, memory_budget_of(scenario), Measure::Allocated);
+    for (const double beyond : {1.0, 0.5, 0.25, 0.0}) {
+      const PlanSearch windows = exact.with_offload(beyond, std::nullopt);
+      const auto point = windows.within(budget, false);
+      ASSERT_TRUE(point) << mib;
+      EXPECT_LE(static_cast<double>(found->search->time_of(found->point).count()),
+                1.001 * static_cast<double>(windows.time_of(*point).count()))
+          << mib << " " << beyond;
+    }
+  }
+}
+
+// Beside a second stream that recovers, too.
+TEST(Planning, FillsTheLinkBesideTwoStreams) {
+  const Scenario scenario = planned_scenario("gpt2", Precision::AmpBf16, 16);
+  const PlanSearch exact(plan_step(trace_of(scenario), parse_strategy("vanilla")), scenario.device,
+                         memory_budget_of(scenario), Measure::Allocated, {.overlaps = true});
+  const PlanSearch filled = exact.with_filled_link(std::nullopt).with_overlap(Resource::Time);
+  const double link = scenario.device.host_link_bytes_per_second * 1e-9;
+  const Bytes budget = gib(18);
+  const auto point = filled.within(budget, false);
+  ASSERT_TRUE(point);
+  const PlannedStep step = filled.step_at(*point);
+  EXPECT_TRUE(step.plan.overlap && offloads(step.plan));
+  EXPECT_THAT(check(*step.trace, step.plan), IsEmpty());
+  EXPECT_THAT(validate(*step.trace, lower(step)), IsEmpty());
+  EXPECT_LE(filled.bytes_of(*point), budget);
+  EXPECT_LE(exact.planner().lower_bound_of_streams(budget.count, link, true),
+            filled.time_of(*point).count());
+  EXPECT_LT(filled.time_of(*point), exact.with_filled_link(std::nullopt).time_of(*point));
 }
 
 // What copies add is never less than nothing: who takes longer by sums alone need not be simulated.

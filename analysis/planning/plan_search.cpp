@@ -96,8 +96,9 @@ PlanSearch PlanSearch::with_filled_link(std::optional<Bytes> host_budget) const 
   std::int64_t forward = 0;
   for (std::size_t s = 0; s < planner_->stages().all.size(); ++s)
     forward += planner_->kept_cost(s).forward_ns;
-  search.most_gone_ = static_cast<std::int64_t>(static_cast<double>(forward) * 1e-9 *
-                                                device_.host_link_bytes_per_second);
+  const auto carried = static_cast<std::int64_t>(static_cast<double>(forward) * 1e-9 *
+                                                 device_.host_link_bytes_per_second);
+  search.most_gone_ = std::min(carried, host_budget.value_or(unlimited).count);
   return search;
 }
 

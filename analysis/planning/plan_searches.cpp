@@ -110,12 +110,11 @@ void PlanSearches::add(const PlannedStep& step, const PlanRequest& request,
                        const PlanWatch& watch) {
   std::vector<PlanSearch>& ways = sets_.emplace_back();
   ways.emplace_back(step, device_, memory_, request.measure, settings_for(request, watch));
-  if (may_offload(request))
+  if (may_offload(request)) {
     for (const double share : shares_beyond)
       if (!is_stopped(watch)) ways.push_back(ways.back().with_offload(share, request.host_budget));
-  // Of a pipeline stage, copies of other micro-batches are under way, too.
-  if (may_offload(request) && step.trace->step.mesh[Axis::Pipeline] == 1 && !is_stopped(watch))
-    ways.push_back(ways.front().with_filled_link(request.host_budget));
+    if (!is_stopped(watch)) ways.push_back(ways.front().with_filled_link(request.host_budget));
+  }
   if (!may_overlap(request)) return;
   for (std::size_t way = 0, alone = ways.size(); way < alone; ++way)
     for (const Resource resource : overlapped_resources)

@@ -11,8 +11,8 @@ struct FoundPlan {
 };
 
 /// The first offloads nothing, on one stream. The others, where that is allowed, count the link's
-/// time in ways of their own, or what streams share; a plan's true time is simulated, so each is
-/// only a proposal. Where gradients may be
+/// time in ways of their own, or fill it, or count what streams share; a plan's true time is
+/// simulated, so each is only a proposal. Where gradients may be
 /// approximate, all of them are there once more for each way to change the step's operators, and
 /// once for all ways to change those of single blocks; those without a plan whose predicted error
 /// stays within the request's bound are left out.

@@ -48,11 +48,13 @@ TEST_F(CapturedLoops, HaveThePeakOfLiveStorages) {
 
 TEST_F(CapturedLoops, HaveTheAllocatedPeakWithinAFewPerCent) {
   std::vector<double> found;
-  for (const MeasuredStep& step : steps_)
+  for (const MeasuredStep& step : steps_) {
     found.push_back(off(step.predicted.allocated, step.measured.allocated));
+    // Sums that are missed in its live bytes count more in an ordinary step, which nothing watches.
+    EXPECT_LE(found.back(), step.name == "penalized-gan" ? 3.2 : 2.1) << step.name;
+  }
   std::ranges::sort(found);
-  EXPECT_LE(found[found.size() / 2], 0.5);
-  EXPECT_LE(found.back(), 2.5);
+  EXPECT_LE(found[found.size() / 2], 0.1);
 }
 
 TEST_F(CapturedLoops, AreLoweredByEveryStrategyAsTheJudgeAccepts) {

@@ -111,11 +111,13 @@ void PresentGradients::drop(TensorId tensor, OpId at) {
   slot = no_instance;
 }
 
-// A linear's backward hands on views of what it makes for its weight (a product, transposed) and
-// its bias (a sum, with fewer axes). So does what a view op stands for.
+// A linear's backward hands on views of what it makes for its weight (a product, transposed), its
+// bias (a sum, with fewer axes) and an input of more axes than two (a product of matrices). So does
+// what a view op stands for.
 bool PresentGradients::is_view(TensorId tensor, BackwardPlace made_at) const {
   const OpKind kind = trace_.ops[index(made_at.op)].kind;
-  return kind == OpKind::View || (is_leaf(tensor) && made_at.input > 0 && kind == OpKind::Linear);
+  if (kind != OpKind::Linear) return kind == OpKind::View;
+  return made_at.input > 0 ? is_leaf(tensor) : trace_[tensor].shape.rank() > 2;
 }
 
 // A part of a concatenation's gradient is a view, and what others share must not change. Nor is a

@@ -202,6 +202,23 @@ TEST(Lower, AddsIntoNoPartOfAConcatenationsGradient) {
     }
 }
 
+// Rows of two axes are a matrix; of three they are a view of one, as is the gradient that comes
+// back, to which PyTorch adds nothing: the sum lies beside both.
+TEST(Lower, AddsToNoInputsGradientOfALinearOfManyAxes) {
+  for (const Shape& shape : {Shape{6, 4}, Shape{2, 3, 4}}) {
+    TraceBuilder b("shared", "toy", {.batch = 2});
+    const TensorId h = b.tanh("tanh", b.linear("fc1", b.input("x", shape, DType::Float32), 4));
+    const TensorId sum = b.add("sum", b.linear("fc2", h, 4), b.linear("fc3", h, 4));
+    const TensorId targets = b.input("targets", {6}, DType::Int64);
+    const Trace trace = b.finish(b.cross_entropy("loss", b.view("rows", sum, {6, 4}), targets));
+    const Schedule schedule = lowered(trace, "vanilla");
+    const auto of_h = std::ranges::count_if(schedule.buffers, [&](const Buffer& buffer) {
+      return buffer.role == Role::Gradient && buffer.tensor == h;
+    });
+    EXPECT_EQ(of_h, shape.rank() == 2 ? 2 : 3) << to_text(shape);
+  }
+}
+
 // What a gradient on one stream brings back from the host is read by a recovery on the other.
 TEST(Lower, OrdersCopiesLikeRuns) {
   TraceBuilder b("copies", "toy", {.batch = 2});

@@ -11,8 +11,8 @@
 
 namespace tidemark::profiler {
 
-/// In about a second: copy bandwidth, matrix products of each precision, the cost of a kernel that
-/// does nothing much, and what two kernels on two streams cost each other.
+/// In about a second: copy bandwidth, matrix products of each precision, fused attention, the cost
+/// of a kernel that does nothing much, and what two kernels on two streams cost each other.
 Device measure_device(Backend& backend);
 
 /// What a clock before and after each run adds to its time; 0 for backends whose clocks are free.

@@ -25,8 +25,8 @@ struct ReplayScenario {
   std::uint64_t seed = 1;
   double learning_rate = 1e-3;
   bool checks_gradients = true;
-  /// Parameters are a few thousand numbers again and again, and not another network's merged ones:
-  /// for who asks for times alone.
+  /// Each parameter is its first 65,536 numbers again and again, and none is made of another
+  /// network's: for who asks for times alone.
   bool repeats_values = false;
   /// Fills the inputs of a step instead of synthetic_input(): numbers, row-major, or nothing.
   Data data = {};

@@ -76,9 +76,9 @@ struct Framework {
   bool keeps_originals = false;      ///< beside modules that adapters' training copies: heads, too
   bool packed_experts = false;  ///< one parameter has the weights of all experts, whose rows are
                                 ///< sorted for one grouped product
-  bool shared_attention =
-      false;                  ///< StableLM, Qwen2-MoE, OLMoE, T5, Swin and BEiT call that of all
-                              ///< others, too, and T5's head always shares the table of words
+  /// StableLM, Qwen2-MoE, OLMoE, T5, Swin and BEiT call that of all others, too, and T5's head
+  /// always shares the table of words.
+  bool shared_attention = false;
   bool fuses_swiglu = false;  ///< SiLU of one half times the other is one kernel, which keeps what
                               ///< it reads alone (bias_swiglu_fusion)
   bool grouped_experts = false;  ///< tokens are sorted by expert, whose weights are products' one

@@ -4,8 +4,6 @@
 // to 90 % of the card's own copy, and at 60 to 70 where each vector looks for its group.
 #pragma once
 
-#include <numeric>
-
 #include "kernels/cuda/watch.cuh"
 
 namespace tidemark::cuda {
@@ -17,7 +15,7 @@ inline bool has_groups_of_vectors(const Array& array, int vector) {
   return groups.bits == 8 && groups.stretch % vector == 0 && first % vector == 0;
 }
 
-/// Every V-th element is of the same group, all along the array.
+/// An element and the one so many further on are of one group, all along the array.
 inline bool comes_again_after(const Groups& groups, std::int64_t elements) {
   return elements % (groups.stretch * groups.count) == 0;
 }
@@ -27,8 +25,7 @@ inline bool comes_again_after(const Groups& groups, std::int64_t elements) {
 inline unsigned own_group_blocks(std::int64_t wanted, std::int64_t vectors, int vector,
                                  const Groups& groups) {
   const std::int64_t enough = (vectors + usual_threads - 1) / usual_threads;
-  const std::int64_t period = groups.stretch * groups.count / vector;
-  const std::int64_t whole = period / std::gcd(period, std::int64_t{usual_threads});
+  const std::int64_t whole = blocks_of_a_period(groups, vector);
   if (enough <= wanted || enough <= whole) return static_cast<unsigned>(enough);
   return static_cast<unsigned>(wanted <= whole ? whole : wanted / whole * whole);
 }

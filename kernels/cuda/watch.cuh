@@ -128,6 +128,12 @@ __device__ inline auto watch_if(const DeviceGroups& groups, BlockExtremes& of_bl
     return NoWatch{};
 }
 
+/// The fewest blocks of the usual size whose vectors are whole periods of the groups.
+inline std::int64_t blocks_of_a_period(const Groups& groups, int vector) {
+  const std::int64_t period = groups.stretch * groups.count;
+  return period / std::gcd(period, std::int64_t{usual_threads} * vector);
+}
+
 /// As many blocks of the usual size as run at once, so that each goes through much before it ends;
 /// and so many that a thread's next vector, a grid of threads further, is in the group of its last
 /// one where that can be.
@@ -135,8 +141,7 @@ inline unsigned watching_blocks(std::int64_t at_once, std::int64_t vectors, int 
                                 const Groups& groups) {
   const std::int64_t wanted = (vectors + usual_threads - 1) / usual_threads;
   if (wanted <= at_once) return static_cast<unsigned>(wanted < 1 ? 1 : wanted);
-  const std::int64_t period = groups.stretch * groups.count;
-  const std::int64_t whole = period / std::gcd(period, std::int64_t{usual_threads} * vector);
+  const std::int64_t whole = blocks_of_a_period(groups, vector);
   return static_cast<unsigned>(whole <= at_once ? at_once / whole * whole : at_once);
 }
 

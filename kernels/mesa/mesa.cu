@@ -48,9 +48,13 @@ struct DenseValue {
   std::int64_t vectors = 0;
 };
 
+/// What is resident at once: on an H200 enough to read, and the best of those tried to quantize
+/// (bench/results/nvidia-h200/2026-11-27/mesa_variants.json).
+std::int64_t resident_wanted(const Launch& launch) { return std::int64_t{launch.processors} * 8; }
+
 /// Parts of at least eight vectors per thread, and about eight blocks per multiprocessor.
 std::int64_t parts_of(const Launch& launch, std::int64_t vectors, std::int64_t groups) {
-  const std::int64_t wanted = (std::int64_t{launch.processors} * 8 + groups - 1) / groups;
+  const std::int64_t wanted = (resident_wanted(launch) + groups - 1) / groups;
   const std::int64_t most = std::max<std::int64_t>(1, vectors / (8 * usual_threads));
   return std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(most, 65535));
 }
@@ -75,9 +79,9 @@ bool is_first(const Call& call, const Launch& launch) {
 template <typename T>
 void note_min_max(const Call& call, Launch& launch, const MesaPlan& plan) {
   if constexpr (!std::is_same_v<T, AnyFloat>)
-    if (const DenseValue<T> dense(call, plan); dense)  // what is resident at once is enough to read
+    if (const DenseValue<T> dense(call, plan); dense)
       return start(launch, "mesa min max", mesa_dense_watch_kernel<T>,
-                   dense.blocks(std::int64_t{launch.processors} * 8), dim3(usual_threads), 0,
+                   dense.blocks(resident_wanted(launch)), dim3(usual_threads), 0,
                    elements<const T>(dense.value), DeviceGroups(dense.value), dense.vectors);
   const Quantizer& quantizer = call.quantizer;
   const std::int64_t parts = parts_of(launch, plan.vectors_per_group, quantizer.groups);
@@ -175,7 +179,7 @@ void quantize(const Call& call, Launch& launch) {
     if constexpr (!std::is_same_v<T, AnyFloat>)
       if (const DenseValue<T> dense(call, plan); dense)
         return start(launch, "mesa quantize", mesa_dense_quantize_kernel<T>,
-                     dense.blocks(std::int64_t{launch.processors} * 8), dim3(usual_threads), 0,
+                     dense.blocks(resident_wanted(launch)), dim3(usual_threads), 0,
                      elements<const T>(value), DeviceGroups(dense.value),
                      elements<std::uint8_t>(codes), dense.vectors, random, limit);
     start(launch, "mesa quantize",

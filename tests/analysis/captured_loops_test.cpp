@@ -50,7 +50,7 @@ TEST_F(CapturedLoops, HaveTheAllocatedPeakWithinAFewPerCent) {
   std::vector<double> found;
   for (const MeasuredStep& step : steps_) {
     found.push_back(off(step.predicted.allocated, step.measured.allocated));
-    // Sums that are missed in its live bytes count more in an ordinary step, which nothing watches.
+    // 1.6 MB more in a step that nothing watches than in one that a mode did; why is not known.
     EXPECT_LE(found.back(), step.name == "penalized-gan" ? 3.2 : 2.1) << step.name;
   }
   std::ranges::sort(found);

@@ -19,8 +19,9 @@ $pip download --no-deps -d "$work/reached" scikit-build-core > "$work/why" 2>&1 
   skip "no package registry reached: $(tail -1 "$work/why")"
 $pip install pytest
 
-$pip wheel --no-deps -w "$work/wheels" -C build-dir="$work/build" \
-  -C cmake.define.TIDEMARK_PREBUILT="$program" "$source"
+# By the option's long name: Debian 12's pip, 23.0, has no other.
+$pip wheel --no-deps -w "$work/wheels" --config-settings build-dir="$work/build" \
+  --config-settings cmake.define.TIDEMARK_PREBUILT="$program" "$source"
 $pip install "$work"/wheels/tidemark-*.whl
 for name in package pytest_plugin sweep tables; do cp "$source/tests/python/test_$name.py" "$work"; done
 cd "$work" && unset TIDEMARK_PROGRAM PYTHONPATH || true

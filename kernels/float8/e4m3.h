@@ -44,8 +44,9 @@ TIDEMARK_ANYWHERE constexpr Float8 to_float8(float x) {
   std::uint32_t code =
       (magnitude - format::float8_rebias + 0x7ffff + ((magnitude >> 20) & 1)) >> 20;
   code = magnitude < (121u << 23) ? tiny : code;
-  code = found > format::infinity_bits ? format::float8_nan : code;
-  return {static_cast<std::uint8_t>(code | sign)};
+  // A NaN that an operation makes has a sign on some processors and none on others: one code.
+  code = found > format::infinity_bits ? format::float8_nan : code | sign;
+  return {static_cast<std::uint8_t>(code)};
 }
 
 /// The codes of a group whose largest magnitude is this one, times the scale, are its values: that

@@ -112,8 +112,8 @@ for name in "${chosen[@]:-}"; do
     steps) part steps 240 run_steps ;;  # 15 seconds for each
     record) part record 60 run_record ;;
     observed) part observed 80 run_replays observed "$results/observed.jsonl" ;;
-    memcheck) part memcheck 80 sanitize memcheck ;;
-    racecheck) part racecheck 80 sanitize racecheck ;;
+    memcheck) part memcheck 120 sanitize memcheck 110 ;;
+    racecheck) part racecheck 120 sanitize racecheck 110 ;;
     # Of one precision, which the replays have: all four take longer than there is time.
     calibrate) part calibrate 120 "$packed/tidemark" calibrate --backend cuda --precision bf16 -q \
       -o "$results/device.json" ;;

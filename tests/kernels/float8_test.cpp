@@ -61,7 +61,8 @@ TEST(Float8, SaturatesAndKeepsNotANumber) {
     EXPECT_EQ(to_float8(x).bits, 0x7e) << x;
     EXPECT_EQ(to_float8(-x).bits, 0xfe) << x;
   }
-  EXPECT_EQ(to_float8(NAN).bits & 0x7f, 0x7f);
+  EXPECT_EQ(to_float8(NAN).bits, 0x7f);
+  EXPECT_EQ(to_float8(-NAN).bits, 0x7f);
 }
 
 /// What a value of so many groups is coded as, and what comes back.

@@ -20,14 +20,26 @@ inline bool comes_again_after(const Groups& groups, std::int64_t elements) {
   return elements % (groups.stretch * groups.count) == 0;
 }
 
-/// Blocks of the usual size for so many vectors, about `wanted` of them: as many as make whole
-/// periods, or so many that no thread has a second vector.
+/// Blocks for so many vectors, about `wanted` of them: as many as make whole periods, or so many
+/// that no thread has a second vector.
 inline unsigned own_group_blocks(std::int64_t wanted, std::int64_t vectors, int vector,
-                                 const Groups& groups) {
-  const std::int64_t enough = (vectors + usual_threads - 1) / usual_threads;
-  const std::int64_t whole = blocks_of_a_period(groups, vector);
+                                 const Groups& groups, unsigned threads = usual_threads) {
+  const std::int64_t enough = (vectors + threads - 1) / threads;
+  const std::int64_t whole = blocks_of_a_period(groups, vector, threads);
   if (enough <= wanted || enough <= whole) return static_cast<unsigned>(enough);
   return static_cast<unsigned>(wanted <= whole ? whole : wanted / whole * whole);
+}
+
+/// Starts a kernel whose threads watch their own groups, as many blocks as run at once.
+template <typename... Parameters, typename... Arguments>
+void start_watching(const Launch& launch, const char* name, void (*kernel)(Parameters...),
+                    std::int64_t vectors, int vector, const Groups& groups,
+                    const Arguments&... arguments) {
+  const std::int64_t at_once =
+      std::int64_t{launch.processors} * resident_blocks(kernel, watching_threads, 0);
+  start(launch, name, kernel,
+        dim3(own_group_blocks(at_once, vectors, vector, groups, watching_threads)),
+        dim3(watching_threads), 0, arguments...);
 }
 
 /// Calls take(i, u) for `each` of the thread's vectors, u from 0 on, then use(i, u) for the same

@@ -135,28 +135,26 @@ __global__ void dense_pointwise_kernel(Function function, DenseArguments<Functio
   }
 }
 
-/// The same of an output that is watched.
+/// The same of an output that is watched: one vector at a time, as what watches takes registers,
+/// too.
 template <typename Function, typename T, int V>
-__global__ void dense_watched_kernel(Function function, DenseArguments<Function, T> arguments,
-                                     DeviceGroups groups) {
-  constexpr int inputs = Function::inputs, each = dense_vectors<Function>;
+__global__ void __launch_bounds__(watching_threads, watching_resident)
+    dense_watched_kernel(Function function, DenseArguments<Function, T> arguments,
+                         DeviceGroups groups) {
+  constexpr int inputs = Function::inputs;
   __shared__ BlockExtremes of_block;
   Watch watch(groups, of_block);
   if (thread_of_grid() < arguments.vectors) watch.stay_at(thread_of_grid() * V);
-  Pack<T, V> in[each][inputs];
-  for_own_vectors<each>(
-      arguments.vectors,
-      [&](std::int64_t i, int u) {
-        TIDEMARK_UNROLL
-        for (int k = 0; k < inputs; ++k)
-          in[u][k] = reinterpret_cast<const Pack<T, V>*>(arguments.in[k])[i];
-      },
-      [&](std::int64_t i, int u) {
-        float out[1][V];
-        apply_to(function, in[u], out);
-        reinterpret_cast<Pack<T, V>*>(arguments.out[0])[i] = packed<T>(out[0]);
-        watch.note_there(i * V, out[0]);
-      });
+  for (std::int64_t i = thread_of_grid(); i < arguments.vectors; i += threads_of_grid()) {
+    Pack<T, V> in[inputs];
+    TIDEMARK_UNROLL
+    for (int k = 0; k < inputs; ++k)
+      in[k] = reinterpret_cast<const Pack<T, V>*>(arguments.in[k])[i];
+    float out[1][V];
+    apply_to(function, in, out);
+    reinterpret_cast<Pack<T, V>*>(arguments.out[0])[i] = packed<T>(out[0]);
+    watch.note_there(i * V, out[0]);
+  }
   watch.finish();
 }
 
@@ -348,9 +346,8 @@ void watched_pointwise(Launch& launch, const char* name, const Function& functio
       constexpr int V = vector_size<T>;
       const auto arguments = dense_arguments<Function, T>(axes, found);
       if (vectors && arguments.vectors > 0 && has_groups_of_vectors(*given[inputs], V))
-        return start(launch, name, dense_watched_kernel<Function, T, V>,
-                     dim3(own_group_blocks(own_group_wanted(launch), arguments.vectors, V, groups)),
-                     dim3(usual_threads), 0, function, arguments, watched.of[0]);
+        return start_watching(launch, name, dense_watched_kernel<Function, T, V>, arguments.vectors,
+                              V, groups, function, arguments, watched.of[0]);
     }
     const auto arguments = pointwise_arguments<Function, T>(axes, found, vectors);
     const int vector = vectors ? vector_size<T> : 1;

@@ -41,9 +41,6 @@ struct DenseValue {
     CHECK(has_groups_of_vectors(value, V));  // as the plan has found
   }
   explicit operator bool() const { return vectors > 0; }
-  dim3 blocks(std::int64_t wanted) const {
-    return dim3(own_group_blocks(wanted, vectors, vector_size<T>, value.groups));
-  }
   Array value;
   std::int64_t vectors = 0;
 };
@@ -80,9 +77,9 @@ template <typename T>
 void note_min_max(const Call& call, Launch& launch, const MesaPlan& plan) {
   if constexpr (!std::is_same_v<T, AnyFloat>)
     if (const DenseValue<T> dense(call, plan); dense)
-      return start(launch, "mesa min max", mesa_dense_watch_kernel<T>,
-                   dense.blocks(resident_wanted(launch)), dim3(usual_threads), 0,
-                   elements<const T>(dense.value), DeviceGroups(dense.value), dense.vectors);
+      return start_watching(launch, "mesa min max", mesa_dense_watch_kernel<T>, dense.vectors,
+                            vector_size<T>, dense.value.groups, elements<const T>(dense.value),
+                            DeviceGroups(dense.value), dense.vectors);
   const Quantizer& quantizer = call.quantizer;
   const std::int64_t parts = parts_of(launch, plan.vectors_per_group, quantizer.groups);
   const std::int64_t per_part = (plan.vectors_per_group + parts - 1) / parts;
@@ -114,9 +111,9 @@ void quantize_delayed(const Call& call, Launch& launch, const MesaPlan& plan) {
   if constexpr (!std::is_same_v<T, AnyFloat>)
     if (DenseValue<T> dense(call, plan); dense) {
       dense.value.groups.codes = elements<std::uint8_t>(codes), dense.value.groups.dither = dither;
-      return start(launch, "mesa delayed", mesa_dense_watch_kernel<T>,
-                   dense.blocks(own_group_wanted(launch)), dim3(usual_threads), 0,
-                   elements<const T>(dense.value), DeviceGroups(dense.value), dense.vectors);
+      return start_watching(launch, "mesa delayed", mesa_dense_watch_kernel<T>, dense.vectors,
+                            vector_size<T>, dense.value.groups, elements<const T>(dense.value),
+                            DeviceGroups(dense.value), dense.vectors);
     }
   Array watched = numbering(value.shape);
   watched.groups = groups_of(quantizer, value.shape, watched.data);
@@ -178,10 +175,11 @@ void quantize(const Call& call, Launch& launch) {
     const float limit = quantizer.wraps ? mesa_wrap_limit : code_levels(8);
     if constexpr (!std::is_same_v<T, AnyFloat>)
       if (const DenseValue<T> dense(call, plan); dense)
-        return start(launch, "mesa quantize", mesa_dense_quantize_kernel<T>,
-                     dense.blocks(resident_wanted(launch)), dim3(usual_threads), 0,
-                     elements<const T>(value), DeviceGroups(dense.value),
-                     elements<std::uint8_t>(codes), dense.vectors, random, limit);
+        return start(
+            launch, "mesa quantize", mesa_dense_quantize_kernel<T>,
+            dim3(own_group_blocks(resident_wanted(launch), dense.vectors, V, dense.value.groups)),
+            dim3(usual_threads), 0, elements<const T>(value), DeviceGroups(dense.value),
+            elements<std::uint8_t>(codes), dense.vectors, random, limit);
     start(launch, "mesa quantize",
           plan.has_vectors ? mesa_quantize_kernel<T, V> : mesa_quantize_kernel<T, 1>,
           dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0, reader<T>(value),

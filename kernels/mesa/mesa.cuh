@@ -167,8 +167,9 @@ __global__ void mesa_dense_dequantize_kernel(DeviceGroups codes, T* value, std::
 
 /// Extremes of a value in one piece, and its codes if `groups` say where.
 template <typename T>
-__global__ void mesa_dense_watch_kernel(const T* value, DeviceGroups groups, std::int64_t vectors) {
-  constexpr int V = vector_size<T>, each = 4;
+__global__ void __launch_bounds__(watching_threads, watching_resident)
+    mesa_dense_watch_kernel(const T* value, DeviceGroups groups, std::int64_t vectors) {
+  constexpr int V = vector_size<T>, each = 2;
   __shared__ BlockExtremes extremes;
   Watch watch(groups, extremes);
   if (thread_of_grid() < vectors) watch.stay_at(thread_of_grid() * V);

@@ -71,7 +71,12 @@ bool norm_columns_of(const NormArrays& arrays, const NormOperands& operands, dou
                                   : norm_columns_kernel<is_centred, T, P, No>;
     if constexpr (P == 1)
       if (is_own_group) kernel = norm_columns_kernel<is_centred, T, P, InOwnGroup>;
-    start(launch, name, kernel, dim3(columns.blocks(rows.count, vectors_under_way / P)),
+    const unsigned all = columns.blocks(rows.count, vectors_under_way / P);
+    // Few blocks that watch: each asks for all extremes in the device's memory.
+    const unsigned threads = columns.threads.x * columns.threads.y;
+    const unsigned at_once =
+        static_cast<unsigned>(launch.processors) * resident_blocks(kernel, threads, 0);
+    start(launch, name, kernel, dim3(arrays.y.groups ? std::min(all, at_once) : all),
           columns.threads, 0, a);
   });
   return true;

@@ -11,6 +11,7 @@
 #include "profiler/calibration_steps.h"
 #include "profiler/replay_report.h"
 #include "simulator/cost/cost_model.h"
+#include "simulator/cost/curve_keys.h"
 #include "simulator/simulate.h"
 
 namespace tidemark::profiler {
@@ -113,9 +114,12 @@ class Calibrator {
     for (const TimedRun& timed : evaluation.measured->runs) {
       const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
       if (!run) continue;
-      const double work = CostModel::work_of(costs.of(schedule, *run));
+      const auto promised = static_cast<double>(costs.of(schedule, *run).time.count());
       const auto time = static_cast<double>((timed.end - timed.begin - clock_cost_).count());
-      if (work > 0 && time > 0) samples_.add(costs.curve_key(schedule, *run), work, time);
+      if (promised <= 0 || time <= 0) continue;
+      const CurveKeys keys = curve_keys(*planned.trace, schedule, *run);
+      samples_.add(keys.kind, promised, time);
+      if (keys.alike != keys.kind) samples_.add(keys.alike, promised, time);
     }
   }
 

@@ -19,8 +19,8 @@ struct CalibrationStep {
 /// and the strategies, every kernel runs. On the CPU they are small, from operands that fit a cache
 /// to large ones; on a device they are what fills it: widths from 768 to 4096, batches of 8 to 64.
 std::vector<CalibrationStep> calibration_steps(Ground ground);
-inline constexpr std::array calibration_strategies = {"vanilla", "mesa", "lowmemorybp",
-                                                      "reversible"};
+inline constexpr std::array calibration_strategies = {"vanilla", "mesa", "mesa:delayed",
+                                                      "lowmemorybp", "reversible"};
 
 /// Networks of other sizes; on a device those that people train.
 std::vector<CalibrationStep> held_out_steps(Ground ground);

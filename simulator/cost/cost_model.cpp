@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "simulator/cost/curve_keys.h"
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/collectives.h"
 #include "simulator/parallel/exchanges.h"
@@ -235,10 +236,10 @@ Cost CostModel::compute(const Schedule& schedule, const Run& run) const {
   if (exchange_of(trace_, schedule, run)) return cost;
   cost.sm_share *= device_.product_share.value_or(1);
   cost.memory_share *= device_.stream_share.value_or(1);
-  if (device_.curves.empty() || work_of(cost) <= 0) return cost;
-  const auto curve = device_.curves.find(curve_key(schedule, run));
-  if (curve == device_.curves.end()) return cost;
-  const double time = std::max(1.0, time_on(curve->second, work_of(cost)));
+  if (device_.curves.empty() || cost.time <= Nanoseconds{}) return cost;
+  const Curve* const curve = curve_of(schedule, run);
+  if (!curve) return cost;
+  const double time = std::max(1.0, time_on(*curve, static_cast<double>(cost.time.count())));
   // The bytes stay, so a slower kernel uses less of the bandwidth.
   cost.memory_share =
       std::min(1.0, cost.bytes / time / kernels_.bytes_per_ns() * device_.stream_share.value_or(1));
@@ -246,23 +247,13 @@ Cost CostModel::compute(const Schedule& schedule, const Run& run) const {
   return cost;
 }
 
-std::string CostModel::curve_key(const Schedule& schedule, const Run& run) const {
-  std::string key(to_string(run.task));
-  const bool is_of_op = run.task == Task::Forward || run.task == Task::Backward ||
-                        run.task == Task::WeightGradient || run.task == Task::Recompute;
-  if (run.task == Task::Recompute) key = to_string(Task::Forward);
-  if (run.task == Task::WeightGradient) key = to_string(Task::Backward);
-  TensorId tensor = no_tensor;
-  if (is_of_op) {
-    key.append(" ").append(operation_name(trace_, trace_[run.op]));
-    // A kernel of its own: it moves memory where the others multiply matrices.
-    if (attribute(trace_, trace_[run.op], AttributeKey::Groups, 1) > 1) key += " in groups";
-    tensor = trace_.outputs(trace_[run.op])[0];
-  } else if (run.writes > 0) {
-    tensor = schedule[schedule.writes(run)[0]].tensor;
-  }
-  if (tensor != no_tensor) key.append(" ").append(to_string(trace_[tensor].dtype));
-  return key;
+// Of what is most alike, else of its kind.
+const Curve* CostModel::curve_of(const Schedule& schedule, const Run& run) const {
+  const CurveKeys keys = curve_keys(trace_, schedule, run);
+  for (const std::string& key : {keys.alike, keys.kind})
+    if (const auto found = device_.curves.find(key); found != device_.curves.end())
+      return &found->second;
+  return nullptr;
 }
 
 // Delayed ranges move before the extremes of this step are noted: in the forward where that does.

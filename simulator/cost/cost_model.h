@@ -1,7 +1,6 @@
 // How long a run of a trace takes alone on a device, and which share of it it holds meanwhile.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "simulator/cost/alike_ops.h"
@@ -21,10 +20,6 @@ class CostModel {
   CostModel(const Trace& trace, const Needs& needs, Device&& device) = delete;
 
   Cost of(const Schedule& schedule, const Run& run) const;
-  /// Under which the device's curves have this kind of run: "backward linear float32".
-  std::string curve_key(const Schedule& schedule, const Run& run) const;
-  /// What a curve counts: FLOP of matrix products, else bytes moved.
-  static double work_of(const Cost& cost) { return cost.flops > 0 ? cost.flops : cost.bytes; }
   /// A copy between host and device.
   Cost of_copy(Bytes bytes) const { return kernels_.copy(bytes); }
   const Device& device() const { return device_; }
@@ -33,6 +28,7 @@ class CostModel {
   void tabulate();
   const Cost* tabulated(const Schedule& schedule, const Run& run) const;
   Cost compute(const Schedule& schedule, const Run& run) const;
+  const Curve* curve_of(const Schedule& schedule, const Run& run) const;
   Cost update(const Schedule& schedule, const Run& run) const;
   double updated(const Buffer& buffer) const;
   Cost orthogonalization(TensorId matrix) const;

@@ -33,8 +33,8 @@ struct FigureSource {
   bool operator==(const FigureSource&) const = default;
 };
 
-/// Measured times of one kind of kernel: work (FLOP of matrix products, bytes moved of others) and
-/// nanoseconds, both rising.
+/// Measured nanoseconds of one kind of kernel, by work: the nanoseconds that the device's figures
+/// alone promise, or of a collective the bytes of its message. Work rises.
 struct CurvePoint {
   double work = 0, time = 0;
 

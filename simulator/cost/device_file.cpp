@@ -94,7 +94,8 @@ void read(const JsonView& value, const FigureSpec& spec, std::optional<Field>& f
 
 CurvePoint read_point(const JsonView& pair) {
   std::array<double, 2> numbers{};
-  if (pair.items().size() != numbers.size()) pair.fail("found another list; need [work, ns]");
+  if (pair.items().size() != numbers.size())
+    pair.fail("found another list; need [promised ns, measured ns]");
   std::size_t i = 0;
   for (const JsonView number : pair.items()) numbers[i++] = number.number(1e-3, 1e20);
   return {numbers[0], numbers[1]};
@@ -105,10 +106,10 @@ Curve read_curve(const JsonView& list) {
   for (const JsonView pair : list.items()) {
     const CurvePoint point = read_point(pair);
     if (!curve.empty() && point.work <= curve.back().work)
-      pair.fail("found less work than in the point before; need rising work");
+      pair.fail("found no more than in the point before; need rising promises");
     curve.push_back(point);
   }
-  if (curve.empty()) list.fail("found an empty curve; need points [work, ns]");
+  if (curve.empty()) list.fail("found no point; need [promised ns, measured ns]");
   return curve;
 }
 
@@ -121,7 +122,7 @@ std::string curves_text(const Device& device) {
           fmt::format("{}[{}, {}]", &point == curve.data() ? "" : ", ", point.work, point.time);
     lines += "]";
   }
-  return lines.empty() ? "" : ",\n  \"curves\": {\n" + lines + "\n  }";
+  return lines.empty() ? "" : ",\n  \"kernels\": {\n" + lines + "\n  }";
 }
 
 // Text, or like a figure with its source.
@@ -158,7 +159,12 @@ std::vector<Figure> figures(const Device& device) {
 Device read_device(std::string_view json, std::string_view file) {
   const JsonDocument document(json, file);
   const JsonView root = document.root();
-  root.allow_only({"format", "name", "title", "compute_capability", "figures", "curves"});
+  if (const auto old = root.find("curves"))
+    old->fail(
+        "found kernels' times by FLOP and bytes, which are no longer read; measure the device "
+        "again "
+        "(tidemark calibrate)");
+  root.allow_only({"format", "name", "title", "compute_capability", "figures", "kernels"});
   const JsonView format = root.at("format");
   if (format.text() != format_name)
     format.fail(fmt::format("found another format; need '{}'", format_name));
@@ -180,8 +186,8 @@ Device read_device(std::string_view json, std::string_view file) {
     device.sources[spec.key] = read_source(figure);
   });
   listed.allow_only({keys.begin(), keys.end()});
-  if (const auto curves = root.find("curves"))
-    for (const JsonView curve : curves->members())
+  if (const auto kernels = root.find("kernels"))
+    for (const JsonView curve : kernels->members())
       device.curves[std::string(curve.key())] = read_curve(curve);
   return device;
 }

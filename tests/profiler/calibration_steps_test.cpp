@@ -6,6 +6,7 @@
 #include <set>
 
 #include "simulator/cost/cost_model.h"
+#include "simulator/cost/curve_keys.h"
 #include "simulator/cost/device.h"
 #include "simulator/lower.h"
 #include "tests/profiler/replayed.h"
@@ -25,8 +26,8 @@ void add_keys(Keys& keys, const Trace& trace, std::string_view strategy) {
   const CostModel costs(*step.trace, needs, device);
   for (const Step& s : schedule.steps)
     if (const Run* run = std::get_if<Run>(&s))
-      if (CostModel::work_of(costs.of(schedule, *run)) > 0)
-        keys.insert(costs.curve_key(schedule, *run));
+      if (costs.of(schedule, *run).time > Nanoseconds{})
+        keys.insert(curve_keys(*step.trace, schedule, *run).kind);
 }
 
 Keys keys_of(const std::vector<CalibrationStep>& steps) {

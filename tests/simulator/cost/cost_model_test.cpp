@@ -254,15 +254,21 @@ TEST(CostModel, FusedAttentionHasARateOfItsOwn) {
   }
 }
 
-// A measured curve takes the place of the rates: 4096 FLOP lie half way, on a logarithmic scale,
-// between its points.
+// A measured curve takes the place of the rates: what they promise lies half way, on a logarithmic
+// scale, between its points. What is known of the very kernels counts before what is of their kind.
 TEST(CostModel, CalibrationSaysHowLongAKernelTakes) {
   Device device = compute_bound();
-  device.curves["forward linear float32"] = {{1024, 100}, {16384, 400}};
   const Trace trace = product(64, 32, 1);
+  const auto promised =
+      static_cast<double>(ns(cost_of(trace, Task::Forward, "fc", compute_bound())));
+  device.curves["forward linear float32"] = {{promised / 2, 100}, {promised * 2, 400}};
   EXPECT_EQ(ns(cost_of(trace, Task::Forward, "fc", device)), 200);
   EXPECT_EQ(ns(cost_of(trace, Task::Backward, "fc", device)),
             ns(cost_of(trace, Task::Backward, "fc", compute_bound())));
+  device.curves["forward linear float32, 3 operands"] = {{promised, 50}};
+  EXPECT_EQ(ns(cost_of(trace, Task::Forward, "fc", device)), 200);
+  device.curves["forward linear float32, 2 operands"] = {{promised, 70}};
+  EXPECT_EQ(ns(cost_of(trace, Task::Forward, "fc", device)), 70);
 }
 
 // An SM of capability 9.0 takes 34.7 bytes per cycle, so that 10 SMs at 1 GHz could take 347 B/ns.

@@ -186,7 +186,11 @@ TEST(Device, WrongFilesSayWhatWouldBeRight) {
             "d.json: /format: found another format; need 'tidemark-device-1'");
   EXPECT_EQ(error_of(edited("\"title\"", "\"ttitle\": \"x\", \"title\"")),
             "d.json: unknown key 'ttitle' (did you mean 'title'? known: format, name, title, "
-            "compute_capability, figures, curves)");
+            "compute_capability, figures, kernels)");
+  EXPECT_EQ(error_of(edited("\"title\"", "\"curves\": {}, \"title\"")),
+            "d.json: /curves: found kernels' times by FLOP and bytes, which are no longer read; "
+            "measure the "
+            "device again (tidemark calibrate)");
   EXPECT_EQ(error_of(edited("\"figures\": {", "\"figures\": {\"l3_cache\": 1,"))
                 .rfind("d.json: /figures: unknown key 'l3_cache' (did you mean 'l2_cache'?", 0),
             0u);
@@ -221,8 +225,8 @@ TEST(Device, CurvesSurviveTheFileAndMustRise) {
   EXPECT_EQ(read_device(write_device(device), "d.json"), device);
   device.curves["forward gelu float32"] = {{4000, 5}, {1000, 11}};
   EXPECT_EQ(error_of(write_device(device)),
-            "d.json: /curves/forward gelu float32/1: found less work than in the point before; "
-            "need rising work");
+            "d.json: /kernels/forward gelu float32/1: found no more than in the point before; "
+            "need rising promises");
 }
 
 TEST(Device, ACurveGoesOnAtTheRateOfItsEnds) {

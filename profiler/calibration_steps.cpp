@@ -135,10 +135,12 @@ constexpr std::array mixed_sizes = {sizes[1],  sizes[4],  sizes[6], sizes[8],
 
 // What fills a GPU: 10^3 to 10^5 rows of operands of 10 MB and more, classes and tokens as many as
 // ImageNet and LLaMA have.
-constexpr Size of_device(Size size) {
-  size.classes = 1000, size.vocabulary = 32000;
+constexpr Size of_device(Size size, std::int64_t vocabulary = 32000) {
+  size.classes = 1000, size.vocabulary = vocabulary;
   return size;
 }
+// GPT-2's and BERT's, whose rows of logits begin at any element, or at every second.
+constexpr std::int64_t odd_vocabulary = 50257, even_vocabulary = 30522;
 constexpr std::array device_sizes = {of_device({vit, 768, 1, 224, 16}),
                                      of_device({vit, 1024, 1, 224, 64}),
                                      of_device({swin, 64, 2, 224, 32}),
@@ -152,10 +154,12 @@ constexpr std::array device_sizes = {of_device({vit, 768, 1, 224, 16}),
                                      of_device({llama, 2048, 1, 1024, 16}),
                                      of_device({llama, 4096, 1, 1024, 16}),
                                      of_device({capped, 768, 1, 512, 16, Attention::Math}),
-                                     of_device({windowed, 1024, 1, 512, 16})};
-constexpr std::array mixed_device_sizes = {device_sizes[1],  device_sizes[3], device_sizes[5],
-                                           device_sizes[6],  device_sizes[8], device_sizes[9],
-                                           device_sizes[10], device_sizes[12]};
+                                     of_device({windowed, 1024, 1, 512, 16}),
+                                     of_device({gpt2, 1024, 1, 512, 16}, odd_vocabulary),
+                                     of_device({bert, 1024, 1, 512, 16}, even_vocabulary)};
+constexpr std::array mixed_device_sizes = {device_sizes[1],  device_sizes[3],  device_sizes[5],
+                                           device_sizes[6],  device_sizes[8],  device_sizes[9],
+                                           device_sizes[10], device_sizes[12], device_sizes[15]};
 
 std::vector<CalibrationStep> steps_of(std::span<const Size> pure, std::span<const Size> mixed) {
   std::vector<CalibrationStep> steps;
@@ -178,8 +182,8 @@ std::vector<CalibrationStep> held_out_steps(Ground ground) {
   if (ground == Ground::Device)
     return {step_of(of_device({vit, 768, 12, 224, 64}), Precision::Bf16),
             step_of(of_device({swin, 96, 6, 224, 64}), Precision::AmpBf16),
-            step_of(of_device({bert, 768, 12, 512, 16}), Precision::AmpFp16),
-            step_of(of_device({gpt2, 768, 12, 1024, 8}), Precision::Bf16),
+            step_of(of_device({bert, 768, 12, 512, 16}, even_vocabulary), Precision::AmpFp16),
+            step_of(of_device({gpt2, 768, 12, 1024, 8}, odd_vocabulary), Precision::Bf16),
             step_of(of_device({llama, 2048, 6, 2048, 4}), Precision::Bf16),
             step_of(of_device({vit, 384, 12, 224, 64}), Precision::Fp32)};
   return {step_of({vit, 192, 2, 160, 4}, Precision::Fp32),

@@ -77,14 +77,14 @@ void fill_with_numbers(Backend& backend, const Array& array) {
   CHECK(false);  // the others are not measured
 }
 
-Piece product_of(Backend& backend, DType dtype, std::int64_t side) {
+// [side, row] × [row, row].
+Piece product_of(Backend& backend, DType dtype, std::int64_t side, std::int64_t row) {
   const std::int64_t bytes = round_up(side * side * size_of(dtype), 512);
   Piece piece{backend.allocate({3 * bytes}, MemoryKind::Device), {}};
   std::byte* at = piece.memory->data();
-  const Shape shape = {side, side};
   piece.call.kind = OpKind::Linear;
-  piece.call.inputs = {part(at, dtype, shape), part(at, dtype, shape)};
-  piece.call.outputs = {part(at, dtype, shape)};
+  piece.call.inputs = {part(at, dtype, {side, row}), part(at, dtype, {row, row})};
+  piece.call.outputs = {part(at, dtype, {side, row})};
   for (const Array& factor : piece.call.inputs) fill_with_numbers(backend, factor);
   return piece;
 }
@@ -173,7 +173,7 @@ void measure_products(Backend& backend, Device& device) {
   const double flops = 2 * std::pow(static_cast<double>(product_side), 3);
   for (const MathUnit unit : {MathUnit::Fp32, MathUnit::Fp16, MathUnit::Bf16}) {
     const auto u = static_cast<std::size_t>(unit);
-    const Piece piece = product_of(backend, dtypes[u], product_side);
+    const Piece piece = product_of(backend, dtypes[u], product_side, product_side);
     const double time = time_of(backend, {&piece.call});
     device.flops_per_second[u] = flops / time * 1e9;
     device.gemm_efficiency[u] = 1;
@@ -183,11 +183,29 @@ void measure_products(Backend& backend, Device& device) {
     note(device, key + "_gemm_efficiency", "the rate is that of the product");
   }
   note(device, "tf32_flops_per_second", "not a precision of this backend");
-  const Piece a = product_of(backend, DType::Float32, product_side);
-  const Piece b = product_of(backend, DType::Float32, product_side);
+  const Piece a = product_of(backend, DType::Float32, product_side, product_side);
+  const Piece b = product_of(backend, DType::Float32, product_side, product_side);
   device.product_share =
       share_of(time_of(backend, {&a.call}), time_of(backend, {&a.call, &b.call}));
   note(device, "product_share", "two such products on two streams");
+}
+
+// Of bf16, as the rate beside which it stands. A processor's cores take any rows alike.
+void measure_rows(Backend& backend, Device& device) {
+  if (backend.ground() != Ground::Device) return;
+  const std::int64_t side = sizes_for(backend).product_side;
+  const auto share_of_rows = [&](std::int64_t row) {
+    const Piece piece = product_of(backend, DType::BFloat16, side, row);
+    const auto flops = 2 * static_cast<double>(side * row * row);
+    const double rate = flops / time_of(backend, {&piece.call}) * 1e9;
+    return std::min(1.0, rate / device.flops_per_second[static_cast<std::size_t>(MathUnit::Bf16)]);
+  };
+  device.even_rows_gemm_share = share_of_rows(side - 2);
+  device.odd_rows_gemm_share = share_of_rows(side - 1);
+  note(device, "even_rows_gemm_share",
+       fmt::format("product of rows of {} elements, bf16", side - 2));
+  note(device, "odd_rows_gemm_share",
+       fmt::format("product of rows of {} elements, bf16", side - 1));
 }
 
 void measure_attention(Backend& backend, Device& device) {
@@ -311,6 +329,7 @@ Device measure_device(Backend& backend) {
   measure_gaps(backend, device);
   measure_streams(backend, device);
   measure_products(backend, device);
+  measure_rows(backend, device);
   measure_attention(backend, device);
   measure_host_link(backend, device);
   return device;

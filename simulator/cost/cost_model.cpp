@@ -106,7 +106,8 @@ Cost CostModel::forward(const Op& op) const {
     case Work::BatchedProduct:
     case Work::Convolution: {
       const Product p = product_of(trace_, op);
-      return kernels_.product(p.batch, p.m, p.n, p.k, trace_[trace_.inputs(op)[0]].dtype, bytes);
+      return kernels_.product(p.batch, p.m, p.n, p.k, trace_[trace_.inputs(op)[0]].dtype, bytes,
+                              row_alignment(trace_, op));
     }
     case Work::Attention: {
       const Product p = product_of(trace_, op);
@@ -147,8 +148,9 @@ Cost CostModel::opaque(const Op& op, const OpaquePass& pass, double bytes, doubl
 Cost CostModel::product_gradient(const Op& op, const GradientTraffic& moved) const {
   const Product p = product_of(trace_, op);
   const DType dtype = trace_[trace_.inputs(op)[0]].dtype;
-  if (moved.input == 0) return kernels_.product(p.batch, p.m, p.k, p.n, dtype, moved.bytes);
-  if (moved.input == 1) return kernels_.product(p.batch, p.k, p.n, p.m, dtype, moved.bytes);
+  const int rows = row_alignment(trace_, op);
+  if (moved.input == 0) return kernels_.product(p.batch, p.m, p.k, p.n, dtype, moved.bytes, rows);
+  if (moved.input == 1) return kernels_.product(p.batch, p.k, p.n, p.m, dtype, moved.bytes, rows);
   return kernels_.elementwise(moved.bytes, moved.elements, moved.kernels);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "simulator/cost/row_alignment.h"
 #include "traces/op_kind.h"
 
 namespace tidemark {
@@ -58,8 +59,10 @@ std::string words_of_operands(const Trace& trace, const Op& op) {
   const auto is_spread = [&](TensorId t) { return trace[t].shape != made; };
   if ((op.kind == OpKind::Add || op.kind == OpKind::Mul) && std::ranges::any_of(inputs, is_spread))
     words += ", spread";
-  const bool moves_elements = row.work == Work::Elementwise || row.work == Work::BatchedProduct;
-  if (moves_elements && made.rank() > 0 && made.back() % elements_of_vector != 0) words += ", odd";
+  if (const int alignment = row_alignment(trace, op); alignment < aligned_rows)
+    words += alignment > 1 ? ", even" : ", odd";
+  if (row.work == Work::Elementwise && made.rank() > 0 && made.back() % elements_of_vector != 0)
+    words += ", odd";
   return words;
 }
 

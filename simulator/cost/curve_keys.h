@@ -12,9 +12,9 @@ namespace tidemark {
 struct CurveKeys {
   std::string kind;  ///< "backward linear bfloat16"
   /// The kind, and of its operands how many there are (a bias, a mask), whether one is spread over
-  /// the others, whether rows end in the middle of a vector, how long rows are that are summed up
-  /// or how many tokens meet (up to the next power of two), and what it does for Mesa's codes:
-  /// "backward linear bfloat16, 3 operands".
+  /// the others, whether rows end in the middle of a vector (row_alignment.h), how long rows are
+  /// that are summed up or how many tokens meet (up to the next power of two), and what it does for
+  /// Mesa's codes: "backward linear bfloat16, 3 operands".
   std::string alike;
 };
 

@@ -66,6 +66,11 @@ struct Device {
   std::array<double, math_unit_names.size()> flops_per_second{};
   std::array<double, math_unit_names.size()> gemm_efficiency{};
 
+  // The fraction of the 16-bit rate that products reach whose rows begin at multiples of two or
+  // four elements, and at any: kernels that load 16 bytes at once are not for them. Unset: all of
+  // it.
+  std::optional<double> even_rows_gemm_share, odd_rows_gemm_share;
+
   // Of products of eight-bit floats that add up in fp32, dense; unset where there is no such unit.
   std::optional<double> fp8_flops_per_second;
   std::optional<double> fp8_gemm_efficiency;

@@ -42,6 +42,8 @@ void for_each_figure(SomeDevice& device, Visit visit) {
     if (device.flops_per_second[unit] > 0)
       visit(FigureSpec{name + "_gemm_efficiency", "", 0.01, 1.5}, device.gemm_efficiency[unit]);
   }
+  visit(FigureSpec{"even_rows_gemm_share", "", 0.001, 1}, device.even_rows_gemm_share);
+  visit(FigureSpec{"odd_rows_gemm_share", "", 0.001, 1}, device.odd_rows_gemm_share);
   visit(FigureSpec{"fp8_flops_per_second", "FLOP/s", 1e6, 1e19}, device.fp8_flops_per_second);
   visit(FigureSpec{"fp8_gemm_efficiency", "", 0.01, 1.5}, device.fp8_gemm_efficiency);
   visit(FigureSpec{"attention_efficiency", "", 0.01, 1.5}, device.attention_efficiency);

@@ -186,9 +186,15 @@ Cost KernelCosts::in_tiles(double batch, double m, double n, double k, double fl
           memory / std::max(total, 1.0)};
 }
 
-Cost KernelCosts::product(double batch, double m, double n, double k, DType dtype,
-                          double bytes) const {
-  return in_tiles(batch, m, n, k, flops_per_ns(dtype), bytes);
+Cost KernelCosts::product(double batch, double m, double n, double k, DType dtype, double bytes,
+                          int alignment) const {
+  const double rate = flops_per_ns(dtype) * share_of_rows(dtype, alignment);
+  return in_tiles(batch, m, n, k, rate, bytes);
+}
+
+double KernelCosts::share_of_rows(DType dtype, int alignment) const {
+  if (size_of(dtype) != 2 || alignment == aligned_rows) return 1;
+  return (alignment > 1 ? device_.even_rows_gemm_share : device_.odd_rows_gemm_share).value_or(1);
 }
 
 Cost KernelCosts::attention(double batch, double m, double n, double k, DType dtype,

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "simulator/cost/device.h"
+#include "simulator/cost/row_alignment.h"
 #include "traces/trace.h"
 
 namespace tidemark {
@@ -42,8 +43,9 @@ class KernelCosts {
   Cost elementwise(double bytes, double elements, int kernels) const;
   /// As elementwise, but with arithmetic that may take longer.
   Cost with_flops(double flops, DType dtype, double bytes, double elements, int kernels) const;
-  /// m × k times k × n, `batch` times.
-  Cost product(double batch, double m, double n, double k, DType dtype, double bytes) const;
+  /// m × k times k × n, `batch` times, of rows that begin at multiples of `alignment` elements.
+  Cost product(double batch, double m, double n, double k, DType dtype, double bytes,
+               int alignment = aligned_rows) const;
   /// The same in fused attention, which is slower.
   Cost attention(double batch, double m, double n, double k, DType dtype, double bytes) const;
   /// Sums over rows, one thread block per 32 columns: few blocks, which cannot use all bandwidth.
@@ -58,6 +60,7 @@ class KernelCosts {
   Cost in_tiles(double batch, double m, double n, double k, double flops_per_ns,
                 double bytes) const;
   double flops_per_ns(DType dtype) const;
+  double share_of_rows(DType dtype, int alignment) const;
 
   const Device& device_;
   Precision precision_;

@@ -265,10 +265,38 @@ TEST(CostModel, CalibrationSaysHowLongAKernelTakes) {
   EXPECT_EQ(ns(cost_of(trace, Task::Forward, "fc", device)), 200);
   EXPECT_EQ(ns(cost_of(trace, Task::Backward, "fc", device)),
             ns(cost_of(trace, Task::Backward, "fc", compute_bound())));
-  device.curves["forward linear float32, 3 operands"] = {{promised, 50}};
+  device.curves["forward linear float32, 3 operands, odd"] = {{promised, 50}};
   EXPECT_EQ(ns(cost_of(trace, Task::Forward, "fc", device)), 200);
-  device.curves["forward linear float32, 2 operands"] = {{promised, 70}};
+  device.curves["forward linear float32, 2 operands, odd"] = {{promised, 70}};
   EXPECT_EQ(ns(cost_of(trace, Task::Forward, "fc", device)), 70);
+}
+
+// Rows of 32 begin at multiples of eight elements, of 34 at every second, of 33 at any. Of 16 bits
+// that has a price, in the forward and in either gradient, whichever of the sides is odd.
+TEST(CostModel, ProductsOfOddRowsHaveRatesOfTheirOwn) {
+  Device device = compute_bound(), slow = compute_bound();
+  slow.even_rows_gemm_share = 0.5, slow.odd_rows_gemm_share = 0.125;
+  const auto slower = [&](std::int64_t n, std::int64_t k, Precision precision, Task task) {
+    TraceBuilder b("product", "toy", {.precision = precision});
+    const TensorId x = b.parameter("x", {64, k}), w = b.parameter("w", {k, n});
+    const Trace trace = b.finish(b.matmul("y", x, w));
+    return static_cast<double>(ns(cost_of(trace, task, "y", slow))) /
+           static_cast<double>(ns(cost_of(trace, task, "y", device)));
+  };
+  for (const Task task : {Task::Forward, Task::Backward}) {
+    EXPECT_DOUBLE_EQ(slower(32, 32, Precision::Bf16, task), 1);
+    EXPECT_DOUBLE_EQ(slower(36, 32, Precision::Bf16, task), 2);
+    EXPECT_DOUBLE_EQ(slower(32, 34, Precision::Bf16, task), 2);
+    EXPECT_DOUBLE_EQ(slower(33, 32, Precision::Bf16, task), 8);
+    EXPECT_DOUBLE_EQ(slower(34, 33, Precision::Bf16, task), 8);
+    EXPECT_DOUBLE_EQ(slower(33, 33, Precision::Fp32, task), 1);
+  }
+  const Trace linear = product(64, 33, 32);
+  EXPECT_EQ(row_alignment(linear, linear.ops[0]), 1);  // from one column
+  EXPECT_EQ(row_alignment(linear, linear.ops[1]), 1);  // to 33
+  EXPECT_EQ(row_alignment(linear, linear.ops[2]), 8);  // no product
+  const Trace aligned = product(63, 32, 16);
+  EXPECT_EQ(row_alignment(aligned, aligned.ops[1]), 8);
 }
 
 // An SM of capability 9.0 takes 34.7 bytes per cycle, so that 10 SMs at 1 GHz could take 347 B/ns.

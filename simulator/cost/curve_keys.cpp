@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "simulator/cost/row_alignment.h"
@@ -31,17 +32,9 @@ std::int64_t next_power_of_two(std::int64_t n) {
 }
 
 bool sums_up_rows(OpKind kind) {
-  switch (kind) {
-    case OpKind::LayerNorm:
-    case OpKind::RmsNorm:
-    case OpKind::MsLayerNorm:
-    case OpKind::MsRmsNorm:
-    case OpKind::Softmax:
-    case OpKind::LogSoftmax:
-      return true;
-    default:
-      return false;
-  }
+  constexpr std::array kinds = {OpKind::LayerNorm, OpKind::RmsNorm, OpKind::MsLayerNorm,
+                                OpKind::MsRmsNorm, OpKind::Softmax, OpKind::LogSoftmax};
+  return std::ranges::find(kinds, kind) != kinds.end();
 }
 
 std::string words_of_operands(const Trace& trace, const Op& op) {

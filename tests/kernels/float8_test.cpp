@@ -37,7 +37,7 @@ TEST(Float8, EveryCodeHasItsDefinedValueAndComesBack) {
     ASSERT_EQ(std::isnan(x), std::isnan(wanted)) << bits;
     ASSERT_EQ(std::signbit(x), (bits & 0x80) != 0) << bits;
     ASSERT_TRUE(std::isnan(wanted) || static_cast<double>(x) == wanted) << bits;
-    ASSERT_EQ(to_float8(x).bits, bits);
+    ASSERT_EQ(to_float8(x).bits, std::isnan(wanted) ? 0x7f : bits);
   }
   EXPECT_EQ(defined_value(0x7e), static_cast<double>(float8_largest));
 }

@@ -94,6 +94,22 @@ TEST(KernelChoice, SaysWhereAnOptionChangesNothing) {
               testing::ElementsAre(HasSubstr("memory-efficient attention kernel")));
 }
 
+// Where it was measured, and the values have 16 bits.
+TEST(KernelChoice, SaysWhichRowsAreSlow) {
+  const StepOptions half{.batch = 1, .precision = Precision::Bf16};
+  EXPECT_THAT(
+      asked("h100", half, "gpt2").notes,
+      testing::ElementsAre("'lm_head' has rows of 50257 elements, which begin in the middle of "
+                           "16 bytes: its products reach 0.15 of the rate of others (50304 "
+                           "elements would reach all of it)"));
+  EXPECT_THAT(
+      asked("h200", half, "bert-base").notes,
+      testing::ElementsAre(HasSubstr("30522 elements, which begin in the middle of 16 bytes: "
+                                     "its products reach 0.28 of")));
+  EXPECT_THAT(asked("h100", half, "llama-3.2-1b").notes, IsEmpty());
+  EXPECT_THAT(asked("a100-80gb", half, "gpt2").notes, IsEmpty());
+}
+
 TEST(KernelChoice, RefusesWhatPyTorchRefuses) {
   EXPECT_THAT(
       refusal("t4", {.precision = Precision::Bf16, .attention = Attention::Flash}),

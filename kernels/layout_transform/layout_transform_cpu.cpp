@@ -122,6 +122,16 @@ void pieces_backward(const Call& call) {
     if (call.d_outputs[k]) move_backward(call.moves[k], dx, call.d_outputs[k]);
 }
 
+/// Where `from` has one element along an axis, `to` has that again and again.
+void copy_again(const Array& to, const Array& from) {
+  CHECK(from.dtype == to.dtype);
+  CopyAxes axes;
+  for (std::size_t i = 0; i < to.shape.rank(); ++i)
+    axes.add(to.shape[i], to.strides[i], stride_of(from, i));
+  axes.simplify();
+  if (numel(to.shape) != 0) strided_copy(to.data, from.data, size_of(from.dtype), axes);
+}
+
 /// The slice of a concatenation where a piece lies.
 Array piece_of(const Array& whole, const Rearrangement& move) {
   const std::optional<Layout> piece = back_through_view(move, whole.layout());
@@ -139,9 +149,16 @@ void select_backward(const Call& call, Workspace&) { pieces_backward(call); }
 void split_backward(const Call& call, Workspace&) { pieces_backward(call); }
 
 // The pieces may have another dtype than the whole: autocast joins 16-bit patches to an fp32 token.
+// Others are moved as they are, whole numbers, too.
 void concat_forward(const Call& call, Workspace&) {
-  for (std::size_t k = 0; k < call.inputs.size(); ++k)
-    assign(piece_of(call.outputs[0], call.moves[k]), call.inputs[k]);
+  for (std::size_t k = 0; k < call.inputs.size(); ++k) {
+    const Array& from = call.inputs[k];
+    const Array to = piece_of(call.outputs[0], call.moves[k]);
+    if (from.dtype != to.dtype)
+      assign(to, from);
+    else
+      copy_again(to, from);
+  }
 }
 
 void concat_backward(const Call& call, Workspace& workspace) {
@@ -159,13 +176,7 @@ void concat_backward(const Call& call, Workspace& workspace) {
 
 void repeat_heads_forward(const Call& call, Workspace&) {
   const Array &x = call.inputs[0], &y = call.outputs[0];
-  const Array from = with_heads_divided(x, x.shape[1]), to = with_heads_divided(y, x.shape[1]);
-  CopyAxes axes;
-  for (std::size_t i = 0; i < to.shape.rank(); ++i)
-    axes.add(to.shape[i], to.strides[i], i == 2 ? 0 : stride_of(from, i));
-  axes.simplify();
-  CHECK(x.dtype == y.dtype);
-  if (numel(y.shape) != 0) strided_copy(y.data, x.data, size_of(x.dtype), axes);
+  copy_again(with_heads_divided(y, x.shape[1]), with_heads_divided(x, x.shape[1]));
 }
 
 void repeat_heads_backward(const Call& call, Workspace& workspace) {

@@ -1,6 +1,8 @@
 // Ops that only move elements, against rearrangements followed index by index.
 #include "kernels/layout_transform/layout_transform.h"
 
+#include <numeric>
+
 #include "tests/kernels/kernel_test.h"
 
 namespace tidemark::cpu::layout_transform_test {
@@ -243,6 +245,26 @@ TEST(LayoutTransform, ConcatJoinsAndSpreadsAndSumsBack) {
       ASSERT_LE(max_error(d_token.values(), sum), epsilon_of(dtype) + 1e-7);
       ASSERT_TRUE(y.is_intact() && d_token.is_intact() && d_rest.is_intact());
     }
+}
+
+TEST(LayoutTransform, ConcatJoinsAndSpreadsWholeNumbers) {
+  Workspace workspace;
+  const Joined joined;
+  for (const Lie lie : lies) {
+    Values numbers(static_cast<std::size_t>(numel(joined.rest)));
+    std::iota(numbers.begin(), numbers.end(), 0x1p40);  // no fp32 has them
+    TestArray token(joined.token, Values(7, -3), DType::Int64, lie),
+        rest(joined.rest, numbers, DType::Int64, lie), y(joined.all, DType::Int64, lie);
+    concat_forward(with_moves(forward(OpKind::Concat, {token.array(), rest.array()}, {y.array()}),
+                              joined.moves),
+                   workspace);
+    const Values got = y.values();
+    for (std::size_t b = 0; b < 4; ++b) {
+      ASSERT_EQ(got[b * 6 * 7], -3);
+      ASSERT_EQ(got[b * 6 * 7 + 7], numbers[b * 5 * 7]);
+    }
+    ASSERT_TRUE(y.is_intact());
+  }
 }
 
 TEST(LayoutTransform, ConcatWithoutGradients) {

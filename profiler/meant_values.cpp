@@ -71,7 +71,9 @@ Values causal_mask(const Tensor& tensor, std::int64_t window) {
 
 // _relative_position_bucket() of transformers' modeling_t5.py.
 Values relative_buckets(const Tensor& tensor, const fill::RelativeBuckets& fill) {
-  const std::int64_t tokens = root(numel(tensor.shape));
+  const bool is_line = fill::is_line_of_buckets(tensor.shape);
+  const std::int64_t keys = is_line ? tensor.shape[1] : root(numel(tensor.shape));
+  const std::int64_t first = is_line ? keys / 2 : 0;  // query
   const std::int64_t buckets = fill.looks_ahead ? fill.buckets / 2 : fill.buckets;
   const std::int64_t near = buckets / 2;
   const auto far = [=](std::int64_t distance) {
@@ -83,7 +85,7 @@ Values relative_buckets(const Tensor& tensor, const fill::RelativeBuckets& fill)
     return std::min(near + beyond, buckets - 1);
   };
   return filled(tensor, [=](std::int64_t i) {
-    const std::int64_t ahead = i % tokens - i / tokens;
+    const std::int64_t ahead = i % keys - (i / keys + first);
     const bool is_behind = fill.looks_ahead && ahead > 0;
     const std::int64_t distance = is_behind ? ahead : std::max<std::int64_t>(-ahead, 0);
     const std::int64_t bucket = distance < near ? distance : far(distance);

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "traces/rotary.h"
+#include "traces/tensor.h"
 
 namespace tidemark {
 
@@ -67,11 +68,16 @@ struct AxisDifferences {
 
 /// For each query and key the bucket of their distance (T5, arXiv 1910.10683, section 2.1): near
 /// ones have one each, farther ones share them by the logarithm, from `farthest` on all the last.
+/// Or as a line [1, 2n]: the bucket of each distance, from a key n before its query on.
 struct RelativeBuckets {
   std::int64_t buckets = 32, farthest = 128;
   bool looks_ahead = false;  ///< half of them are for keys behind the query
   bool operator==(const RelativeBuckets&) const = default;
 };
+
+inline bool is_line_of_buckets(const Shape& shape) {
+  return shape.rank() == 2 && shape[0] == 1 && shape[1] % 2 == 0;
+}
 
 enum class Wave : std::uint8_t {
   Cosine,

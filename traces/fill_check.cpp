@@ -59,7 +59,8 @@ struct Needs {
     return is_whole() && fits ? "" : "int64 [q side, k side], one a multiple of the other";
   }
   std::string_view operator()(const fill::RelativeBuckets& fill) const {
-    if (!is_whole() || !is_square(numel(tensor.shape))) return "int64, one for each two tokens";
+    const bool fits = is_square(numel(tensor.shape)) || fill::is_line_of_buckets(tensor.shape);
+    if (!is_whole() || !fits) return "int64, one for each two tokens or for each distance";
     const std::int64_t near = fill.buckets / (fill.looks_ahead ? 4 : 2);
     return near >= 1 && fill.farthest > near ? "" : "fewer buckets, or a farther distance";
   }

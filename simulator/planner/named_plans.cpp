@@ -33,7 +33,7 @@ std::vector<PlannedStep> Planner::named_steps() const {
   return steps;
 }
 
-// Where adapters train, checkpoints may ask for gradients of inputs: that is another trace.
+// Where adapters train, and in T5, checkpoints may ask for gradients of inputs: another trace.
 bool Planner::is_about(const PlannedStep& step) const {
   return step.refusal.empty() && step.trace == trace_;
 }

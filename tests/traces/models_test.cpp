@@ -239,6 +239,25 @@ TEST(T5, WritesAsManyTokensAsItIsTold) {
   EXPECT_EQ(output_shape(trace, "lm_head"), (Shape{2, 8, 32128}));
 }
 
+// The buckets of distances and the decoder's mask are made in each step and forgotten with the
+// stack; what is there before are lines of distances and of places. Ranks cut whole ones.
+TEST(T5, MakesItsMasksAndBucketsInTheStep) {
+  for (const char* framework : {"transformers-4.57", "transformers-5"}) {
+    StepOptions step{.batch = 3, .sequence = 40, .target_sequence = 24};
+    step.attention = Attention::Math;
+    step.framework = framework;
+    const Trace trace = trace_of("t5-base", step);
+    for (const Tensor& tensor : trace.tensors) {
+      const bool is_given = tensor.category == Category::Input;
+      EXPECT_LE(is_given ? numel(tensor.shape) : 0, 3 * 40) << tensor.name << framework;
+    }
+    EXPECT_EQ(output_shape(trace, "encoder.buckets.pairs"), (Shape{40, 40}));
+    EXPECT_EQ(output_shape(trace, "decoder.buckets.pairs"), (Shape{24, 24}));
+    step.mesh = parse_mesh("tp=2");
+    EXPECT_EQ(find_op(trace_of("t5-base", step), "encoder.buckets.pairs"), nullptr) << framework;
+  }
+}
+
 Model small_dinov2() {
   return {"dinov2", "vit", "", "",
           VitConfig{.image = 56,

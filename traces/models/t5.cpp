@@ -51,32 +51,65 @@ struct T5Stack {
                              : hidden_pairs(b, name + which, shape, kind));
   }
 
+  // One for each query and key: the first block's code makes them, of each step, and they last as
+  // long as the table's gradient needs them. All rows of them are pieces of one line of distances,
+  // each a place before the last: rows of 2 · tokens, read as rows of one less.
+  TensorId buckets(std::int64_t tokens, const fill::RelativeBuckets& kind) const {
+    const std::string which = name + ".buckets";
+    const Shape pairs = {tokens * tokens};
+    if (!makes_masks(b)) return b.input(which, pairs, DType::Int64, kind);
+    const std::int64_t count = tokens * (2 * tokens - 1);
+    const TensorId line = b.input(which + ".line", {1, 2 * tokens}, DType::Int64, kind);
+    const TensorId lines = b.concat(which + ".lines", std::array{line}, {tokens, 2 * tokens});
+    const TensorId shifted =
+        b.select(which + ".shifted", b.view(which + ".all", lines, {2 * tokens * tokens}), {count},
+                 LayoutTransform::Slice, tokens);
+    const TensorId rows = b.view(which + ".rows", shifted, {tokens, 2 * tokens - 1});
+    return b.view(which, b.copy(which + ".pairs", rows, {tokens, tokens}, LayoutTransform::Slice),
+                  pairs);
+  }
+
+  // Of each sample, whether anything is padded or not.
+  TensorId own_mask(std::int64_t tokens, bool is_causal) const {
+    const std::string which = name + ".mask";
+    const std::int64_t batch = b.step().batch;
+    const DType dtype = b.base_dtype();
+    if (!makes_masks(b))
+      return is_causal ? b.input(which, {batch, 1, tokens, tokens}, dtype, fill::CausalMask{})
+                       : b.input(which, {batch, 1, 1, tokens}, dtype, fill::PaddingMask{});
+    if (!is_causal) return b.local(padding_of_pairs(b, which, {batch, 1, 1, tokens}, dtype));
+    const TensorId of_one = made_mask(b, which, {1, 1, tokens, tokens}, dtype, fill::CausalMask{});
+    return b.local(for_all_samples(b, which + ".samples", of_one));
+  }
+
   // [batch, heads, tokens, tokens]: the mask of padding is part of it, for each sample.
   TensorId self_bias(std::int64_t tokens, bool is_causal) const {
     const std::string table_name = name + ".relative_bias";
-    const TensorId buckets =
-        b.input(name + ".buckets", {tokens * tokens}, DType::Int64,
-                fill::RelativeBuckets{config.buckets, config.farthest, !is_causal});
+    const TensorId places = buckets(tokens, {config.buckets, config.farthest, !is_causal});
     const TensorId table = b.parameter(table_name + ".weight", {config.buckets, config.heads});
     const TensorId biases =
-        b.view(table_name + ".heads", b.embedding(table_name, buckets, table),
+        b.view(table_name + ".heads", b.embedding(table_name, places, table),
                {1, config.heads, tokens, tokens}, LayoutTransform::ChannelsFirst);
     if (adds_masks_apart()) return b.local(biases);
-    const std::int64_t batch = b.step().batch;
-    const Shape shape = is_causal ? Shape{batch, 1, tokens, tokens} : Shape{batch, 1, 1, tokens};
-    const InputFill kind =
-        is_causal ? InputFill(fill::CausalMask{}) : InputFill(fill::PaddingMask{});
-    const TensorId mask = b.input(name + ".mask", shape, b.base_dtype(), kind);
-    return b.local(b.add(name + ".bias", biases, mask));
+    return b.local(b.add(name + ".bias", biases, own_mask(tokens, is_causal)));
   }
 
-  // Zeros, and the mask of the encoder's padding.
+  // Zeros, and the mask of the encoder's padding. Beside the model's own checkpointing zeros have a
+  // gradient (simulator/strategies/input_gradients.cpp).
   TensorId cross_bias(std::int64_t tokens, TensorId memory) const {
-    const std::int64_t samples = adds_masks_apart() ? 1 : b.step().batch;
-    const Shape shape = {samples, config.heads, tokens, b.shape(memory)[1]};
-    const OutputSpec zeros{"", shape, adds_masks_apart() ? b.compute_dtype() : b.base_dtype()};
-    return b.local(b.opaque(name + ".cross_bias", std::array{memory}, std::span(&zeros, 1),
-                            {.operation = "aten::zeros", .computes = Formula::Zeros}));
+    const std::string which = name + ".cross_bias";
+    const std::int64_t keys = b.shape(memory)[1], batch = b.step().batch;
+    const auto zeros = [&](const std::string& of, std::int64_t samples, DType dtype) {
+      const OutputSpec made{"", {samples, config.heads, tokens, keys}, dtype};
+      return b.opaque(of, std::array{memory}, std::span(&made, 1),
+                      {.operation = "aten::zeros", .computes = Formula::Zeros});
+    };
+    if (adds_masks_apart()) return b.local(zeros(which, 1, b.compute_dtype()));
+    if (!makes_masks(b)) return b.local(zeros(which, batch, b.base_dtype()));
+    const TensorId mask =
+        b.local(padding_of_pairs(b, name + ".cross_mask", {batch, 1, 1, keys}, b.base_dtype()));
+    const TensorId unmasked = zeros(which + ".zeros", 1, b.compute_dtype());
+    return b.local(b.add(which, b.cast(which + ".wide", unmasked, b.base_dtype()), mask));
   }
 
   /// What is added to scores.

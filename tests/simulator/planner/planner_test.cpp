@@ -318,7 +318,7 @@ TEST(Planner, LooksAtStrategiesThatStagesCannotSay) {
   const auto trace = trace_of({"t5-base", Precision::Fp32});
   const Planner exact(trace, device(), {});
   const Planner planner(exact, 1);
-  const Plan strategy = plan_step(trace, parse_strategy("checkpoint+offload")).plan;
+  const Plan strategy = plan_step(trace, parse_strategy("checkpoint:blocks+offload")).plan;
   std::size_t whole = 0, same = 0;
   for (std::size_t point = planner.size(); point < planner.size() + planner.named(); ++point) {
     if (planner.is_of_stages(point)) continue;

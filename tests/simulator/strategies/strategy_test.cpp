@@ -285,12 +285,33 @@ TEST(Strategy, TheModelsOwnCheckpointsGiveTheEmbeddingAGradientBesideAdapters) {
   EXPECT_THAT(zeros("siglip-base-vision", "checkpoint", lora),
               ElementsAre("patch_embed.requires_grad.zero"));
   EXPECT_THAT(zeros("vit-ti-16", "checkpoint", "lora:r=4,targets=qkv"), IsEmpty());  // timm's
-  EXPECT_EQ(zeros("t5-base", "checkpoint", lora).size(), 2u);
+  EXPECT_EQ(zeros("t5-base", "checkpoint", lora).size(), 3u);  // with that of its scores
   EXPECT_THAT(zeros("bart-base", "checkpoint", lora), IsEmpty());
   EXPECT_THAT(zeros("bert-base", "checkpoint", "full"), IsEmpty());
   EXPECT_THAT(zeros("bert-base", "checkpoint:blocks", lora), IsEmpty());
   EXPECT_THAT(zeros("bert-base", "vanilla", lora), IsEmpty());
   EXPECT_THAT(zeros("bert-base", "checkpoint", "lora:r=4,targets=q,save=embed_tokens"), IsEmpty());
+}
+
+// position_bias.requires_grad = True of modeling_t5.py, where it checkpoints: of the zeros that
+// stand for a table of distances to the encoder's words. Their sum with a mask, and its gradient,
+// are as large as the scores.
+TEST(Strategy, ACheckpointedT5GivesTheZerosOfItsScoresAGradient) {
+  for (const char* framework : {"transformers-4.57", "transformers-5"}) {
+    const auto trace = std::make_shared<const Trace>(
+        build_trace(find_model("t5-base"),
+                    {.batch = 2, .sequence = 16, .target_sequence = 8, .framework = framework}));
+    EXPECT_THAT(zeros_in(*plan_step(trace, parse_strategy("vanilla")).trace), IsEmpty());
+    EXPECT_THAT(zeros_in(*plan_step(trace, parse_strategy("checkpoint:blocks")).trace), IsEmpty());
+    const PlannedStep step = plan_step(trace, parse_strategy("checkpoint"));
+    EXPECT_EQ(zeros_in(*step.trace).size(), 1u) << framework;
+    const Schedule schedule = lower(*step.trace, step.plan);
+    EXPECT_THAT(validate(*step.trace, schedule), IsEmpty());
+    EXPECT_TRUE(std::ranges::any_of(schedule.buffers, [&](const Buffer& buffer) {
+      return buffer.role == Role::Gradient && buffer.tensor != no_tensor &&
+             (*step.trace)[buffer.tensor].name.starts_with("decoder.cross_bias");
+    })) << framework;
+  }
 }
 
 // The zero's gradient ends with the step, however the step is cut.

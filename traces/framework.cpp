@@ -61,6 +61,7 @@ const std::vector<Framework>& frameworks() {
        .masks_each_sample = true,
        .shared_masks = true,
        .packs_unmasked = true,
+       .returns_weights = true,
        .vision_softmax_fp32 = true,
        .adapters_fp32 = true,
        .keeps_originals = true,

@@ -159,6 +159,7 @@ void TraceBuilder::end_block() {
   trace_.blocks.back().end = static_cast<OpId>(trace_.ops.size());
   block_ = -1;
   part_ = Part::None;
+  hold_until_here(std::exchange(of_stack_, std::exchange(of_next_, {})));
 }
 
 // What a block was called with has a name outside of it.
@@ -177,15 +178,22 @@ TensorId TraceBuilder::local_of_caller(TensorId x) {
   return x;
 }
 
+TensorId TraceBuilder::local_of_stack(TensorId x) {
+  if (framework_.holds_locals && block_ >= 0) of_next_.push_back(x);
+  return x;
+}
+
+void TraceBuilder::hold_until_here(std::span<const TensorId> tensors) {
+  const auto last = static_cast<OpId>(trace_.ops.size() - 1);
+  for (const TensorId x : tensors) trace_.tensors[index(trace_[x].storage)].held_until = last;
+}
+
 void TraceBuilder::end_function() {
-  const auto returns_after = static_cast<OpId>(trace_.ops.size() - 1);
-  for (std::size_t i = first_local_.back(); i < locals_.size(); ++i)
-    trace_.tensors[index(trace_[locals_[i]].storage)].held_until = returns_after;
+  hold_until_here(std::span(locals_).subspan(first_local_.back()));
   locals_.resize(first_local_.back());
   first_local_.pop_back();
-  if (!first_local_.empty()) return;
-  for (const TensorId x : std::exchange(cached_, {}))
-    trace_.tensors[index(trace_[x].storage)].held_until = returns_after;
+  if (block_ < 0) hold_until_here(std::exchange(of_stack_, {}));  // the stack's own
+  if (first_local_.empty()) hold_until_here(std::exchange(cached_, {}));
 }
 
 TensorId TraceBuilder::emit(OpKind kind, const std::string& name, std::span<const TensorId> inputs,

@@ -114,6 +114,9 @@ class TraceBuilder {
   TensorId local(TensorId x);
   /// What the function returns, and the one that called it has a name for.
   TensorId local_of_caller(TensorId x);
+  /// What the block being traced returns beside its output, and the stack of blocks has a name for
+  /// until the next block has returned.
+  TensorId local_of_stack(TensorId x);
   void end_function();
 
   // Matrix products. Shapes: x [..., in] → [..., out].
@@ -233,6 +236,7 @@ class TraceBuilder {
   std::optional<TensorId> given_to_reference(std::string_view name) const;
   TensorId reference_parameter(std::string_view name, const Shape& shape, DType dtype);
   void end_autocast();
+  void hold_until_here(std::span<const TensorId> tensors);
   TensorId prefix_rows(TensorId numbers, std::int64_t width, std::int64_t of_all);
   bool multiplies_in_fp8(std::int64_t in, std::int64_t out, ParameterRole role) const;
   TensorId fp8_linear(const std::string& name, TensorId x, TensorId weight, TensorId bias);
@@ -261,6 +265,8 @@ class TraceBuilder {
   std::vector<TensorId> locals_;
   std::vector<std::size_t> first_local_;  ///< of each function being traced
   std::vector<TensorId> cached_;          ///< until the outermost of them returns
+  std::vector<TensorId> of_stack_;        ///< until the block being traced returns
+  std::vector<TensorId> of_next_;         ///< until the one behind it does
   std::vector<TensorId> weight_casts_;    ///< autocast casts each weight once per step
   std::vector<int> casts_;                ///< per activation: how often it has been cast
   /// Parameters of modules that are trained as copies.

@@ -18,6 +18,11 @@ namespace {
 
 using namespace model_traces;
 
+OpId weights_held_until(const Trace& trace, std::size_t block) {
+  const Op& made = op_named(trace, fmt::format("blocks.{}.attn.dropout", block));
+  return trace[trace.outputs(made)[0]].held_until;
+}
+
 TEST(Llama, GroupedKeysAreNarrowAndRepeatedOnlyForMaterializedScores) {
   const Trace math = math_trace("llama-3-8b");
   EXPECT_EQ(output_shape(math, "blocks.0.attn.k"), (Shape{2, 32, 1024}));  // 8 heads of 128
@@ -163,11 +168,32 @@ TEST(LanguageModels, AMadeMaskSaysHowFarAKeyIsOutOfSight) {
 }
 
 TEST(LanguageModels, ABlockNamesWhatItsAttentionReturns) {
-  for (const char* model : {"llama-7b", "gpt2", "roberta-base"}) {
+  for (const char* model : {"llama-7b", "gpt2", "distilbert-base"}) {
     const Trace trace =
         trace_of(model, {.batch = 2, .sequence = 32, .attention = Attention::Math, .dropout = 0.1});
-    const Tensor& weights = trace[trace.outputs(op_named(trace, "blocks.0.attn.dropout"))[0]];
-    EXPECT_EQ(index(weights.held_until) + 1, index(trace.blocks[0].end)) << model;
+    const OpId last = weights_held_until(trace, 0);
+    const bool drops_them = std::string_view(model).starts_with("distil");
+    EXPECT_EQ(index(last) + 1 < index(trace.blocks[0].end), drops_them) << model;
+    EXPECT_LE(index(last) + 1, index(trace.blocks[0].end)) << model;
+  }
+}
+
+// BertLayer of 4.57 returns its weights, whoever asks, and BertEncoder has a name for what it got
+// until the next layer returns. Before, and in transformers 5, a layer returns its output alone.
+TEST(LanguageModels, AnEncoderNamesTheWeightsThatALayerReturnsUntilTheNextDoes) {
+  for (const char* model : {"bert-base", "roberta-base", "electra-small"}) {
+    const StepOptions step{
+        .batch = 2, .sequence = 32, .attention = Attention::Math, .dropout = 0.1};
+    const Trace trace = trace_of(model, step);
+    EXPECT_EQ(index(weights_held_until(trace, 0)) + 1, index(trace.blocks[1].end)) << model;
+    const std::size_t last = trace.blocks.size() - 1;
+    EXPECT_EQ(index(weights_held_until(trace, last)) + 1, index(trace.blocks[last].end)) << model;
+    for (const char* framework : {"transformers-5", "transformers-4.51"}) {
+      StepOptions other = step;
+      other.framework = framework;
+      const Trace alone = trace_of(model, other);
+      EXPECT_EQ(index(weights_held_until(alone, 0)) + 1, index(alone.blocks[0].end)) << framework;
+    }
   }
 }
 

@@ -222,6 +222,7 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
   if (config.names_scores) b.local(scores);
   const TensorId weights = b.local(b.dropout(name + ".dropout", made, config.dropout));
   if (config.returns_weights) b.local_of_caller(weights);
+  if (config.block_returns_weights) b.local_of_stack(weights);
   if (!repeats_values) v = dense_heads(b, name + ".v", v, config);
   const TensorId mixed = b.matmul(name + ".mix", weights, v);
   const Shape merged = {s[0], s[2], config.heads * b.shape(v)[3]};

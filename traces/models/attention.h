@@ -24,7 +24,7 @@ enum class HeadNorm : std::uint8_t {
   None,
   PerHead,          ///< of each head
   WholeWidth,       ///< of all heads together, before they are split (OLMo-2)
-  LayerPerHead,     ///< LayerNorm of each head (Megatron-LM, unless its norms are RMSNorm)
+  LayerPerHead,     ///< LayerNorm of each head (Phi; Megatron-LM, unless its norms are RMSNorm)
   LayerOfEachHead,  ///< … with a weight of its own for each, and no bias (StableLM 2 12B)
 };
 
@@ -47,6 +47,7 @@ struct AttentionConfig {
   bool names_scores = false;                   ///< scaled scores stay until the attention returns
   bool names_products = false;                 ///< … before masks, until there are probabilities
   bool returns_weights = false;                ///< to a block that names them until it returns
+  bool block_returns_weights = false;          ///< … and returns them, too
   bool calls_sdpa = true;                      ///< the code can call PyTorch's fused attention
   std::optional<AttentionKernel> kernel = {};  ///< what runs, if it is settled already
   bool by_shared_code = false;  ///< through transformers' sdpa_attention.py, not by the model's own

@@ -164,15 +164,17 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
       sequence_length(options, config.positions - config.first_position, true);
   const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});
-  AttentionConfig attention{.heads = config.heads,
-                            .head_width = config.width / config.heads,
-                            .packed = false,
-                            .scales_query = config.scales_query,
-                            .dropout = b.dropout_probability(config.attention_dropout),
-                            .names_scores = true,
-                            .returns_weights = config.token_types > 0,  // DistilBERT's drops them
-                            .calls_sdpa = !config.electra || b.framework().shared_attention,
-                            .out_name = "dense"};
+  AttentionConfig attention{
+      .heads = config.heads,
+      .head_width = config.width / config.heads,
+      .packed = false,
+      .scales_query = config.scales_query,
+      .dropout = b.dropout_probability(config.attention_dropout),
+      .names_scores = true,
+      .returns_weights = config.token_types > 0,  // DistilBERT's drops them
+      .block_returns_weights = config.token_types > 0 && b.framework().returns_weights,
+      .calls_sdpa = !config.electra || b.framework().shared_attention,
+      .out_name = "dense"};
   b.begin_function();  // whose name for all outputs lasts until the loss is there
   b.begin_function();  // BertModel names its mask and what its encoder begins with
   // DistilBERT's own code always fills scores, in their dtype, where a key is padding.

@@ -133,6 +133,9 @@ CONFIGS = {
                                 num_hidden_layers=3, num_attention_heads=20,
                                 num_key_value_heads=5, intermediate_size=610, qk_layernorm=True,
                                 use_parallel_residual=True),
+    "phi-head-norms": dict(model_type="phi", vocab_size=1877, hidden_size=240,
+                           num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+                           intermediate_size=610, qk_layernorm=True),
     "llama-odd-heads": dict(model_type="llama", vocab_size=1871, hidden_size=144,
                             num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
                             intermediate_size=500),
@@ -146,7 +149,8 @@ SIZES = {"bart": dict(batch=4, tokens=127, target_tokens=61),
          "clip_vision_model": dict(batch=17), "siglip_text_model": dict(batch=9, tokens=67),
          "siglip_vision_model": dict(batch=17), "whisper": dict(batch=3, target_tokens=83),
          "swin": dict(batch=5), "gemma": dict(batch=4, tokens=143),
-         "stablelm": dict(batch=4, tokens=149), "llama": dict(batch=5, tokens=149)}
+         "stablelm": dict(batch=4, tokens=149), "phi": dict(batch=4, tokens=151),
+         "llama": dict(batch=5, tokens=149)}
 # Whose code has no fused attention.
 EAGER = ("deberta-v2", "swin", "pvt", "pvt_v2")
 

@@ -219,6 +219,8 @@ TEST(ConfigReader, DecodersReadWhatChangesTheirShape) {
   EXPECT_EQ(
       read<DecoderConfig>(R"({"model_type": "stablelm", "use_parallel_residual": true})").block,
       BlockForm::ParallelOneNorm);
+  EXPECT_EQ(read<DecoderConfig>(R"({"model_type": "phi", "qk_layernorm": true})").head_norm,
+            HeadNorm::LayerPerHead);
   for (const auto& [said, norm] :
        {std::pair("true", HeadNorm::LayerOfEachHead), std::pair("false", HeadNorm::None)})
     EXPECT_EQ(read<DecoderConfig>(
@@ -381,8 +383,8 @@ INSTANTIATE_TEST_SUITE_P(
                 R"({"model_type": "gemma2", "num_hidden_layers": 4, "layer_types":
                     ["full_attention"]})",
                 "1 layer types for 4 layers"},
-        Refusal{"NormsOfHeads", R"({"model_type": "phi", "qk_layernorm": true})",
-                "/qk_layernorm: 'qk_layernorm' is not modelled"},
+        Refusal{"BiasesOfFalcon", R"({"model_type": "falcon", "alibi": false, "bias": true})",
+                "/bias: 'bias' is not modelled"},
         Refusal{"QuantizedWeights",
                 R"({"model_type": "llama", "quantization_config": {"bits": 4}})",
                 "/quantization_config: 'quantization_config' is not modelled: weights in few bits; "

@@ -55,7 +55,7 @@ ModelConfig read_phi(Fields& root) {
       decoder(root, {.usual = usual, .rotary_share = 0.5, .epsilon_key = "layer_norm_eps"});
   config.embedding_dropout = probability(root, "embd_pdrop", 0);
   config.residual_dropout = probability(root, "resid_pdrop", 0);
-  refuse(root, "qk_layernorm", "LayerNorms of q and k; remove it");
+  if (root.boolean_or("qk_layernorm", false)) config.head_norm = HeadNorm::LayerPerHead;
   return config;
 }
 

@@ -62,7 +62,7 @@ TEST(MeasuredAdapters, HaveThePredictedPeaks) {
     const bool classifies =
         !step.options.tuning.whole.empty() &&
         (step.options.tuning.whole[0] == "classifier" || step.options.tuning.whole[0] == "score");
-    // Why T5 and GPT-2 need more is not known.
+    // T5's own zeros have a gradient that lasts, and why GPT-2 needs more is not known.
     const bool is_wide = step.name.starts_with("t5") || step.name.starts_with("gpt2-bf16-ch") ||
                          step.name.starts_with("gpt2-amp-bf16-ch");
     EXPECT_LE(off(step, &StepBytes::live), classifies ? 2.8
@@ -85,7 +85,7 @@ TEST(MeasuredCheckpoints, HaveThePredictedPeaks) {
   EXPECT_EQ(steps.size(), 42u);
   for (const MeasuredStep& step : steps) {
     EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
-    EXPECT_LE(off(step, &StepBytes::live), 3)
+    EXPECT_LE(off(step, &StepBytes::live), 1.9)
         << step.name << " live " << step.predicted.live << " against " << step.measured.live;
     EXPECT_LE(off(step, &StepBytes::allocated), 1.7)
         << step.name << " allocated " << step.predicted.allocated << " against "

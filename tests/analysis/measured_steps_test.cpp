@@ -62,11 +62,10 @@ TEST_P(MeasuredSteps, SaveWhatIsPredicted) {
 }
 
 // Of a T5 whose encoder has one layer nothing reads what that layer adds to scores, so that its
-// checkpoint drops it: 13 % of a step drawn by chance. Three of a later draw are 3.6 to 4.6 % off
-// (docs/accuracy.md).
+// checkpoint drops it: 12 % of a step drawn by chance. Of a mixture that is 4.2 % off the cause is
+// not known (docs/accuracy.md).
 std::vector<MeasuredStep> without_known_misses(std::vector<MeasuredStep> steps) {
-  constexpr std::array<std::string_view, 4> known = {"61-56-t5", "65-4-t5", "65-5-qwen3_moe",
-                                                     "65-24-electra"};
+  constexpr std::array<std::string_view, 2> known = {"61-56-t5", "65-5-qwen3_moe"};
   std::erase_if(steps, [&](const MeasuredStep& step) {
     return std::ranges::any_of(known, [&](auto name) { return step.name.starts_with(name); });
   });
@@ -90,7 +89,7 @@ TEST(MeasuredDepthwise, IsFartherOffBecauseCuDnnWasNotThere) {
   EXPECT_LE(spread_of(steps, &StepBytes::allocated).worst, 8);
 }
 
-// In networks as small as these, tables of Swin's places and of T5's distances weigh 0.1 to 0.3 %.
+// In networks as small as these, tables of Swin's places weigh 0.1 to 0.3 %.
 TEST(MeasuredSharedAttention, TakesLearnedBiasesAndMasksAsOneTensor) {
   const std::vector<MeasuredStep> steps =
       measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_shared_attention_transformers-5.json");
@@ -115,7 +114,7 @@ TEST(MeasuredByChance, OfTheNewestAreSeldomFarOff) {
   const Spread live = spread_of(steps, &StepBytes::live);
   EXPECT_LE(live.median, 0.02);
   EXPECT_LE(live.ninth_of_ten, 0.2);
-  EXPECT_LE(live.worst, 2);
+  EXPECT_LE(live.worst, 3);  // T5 and its own checkpointing, of one sample
   const Spread saved = spread_of(steps, &StepBytes::saved);
   EXPECT_LE(saved.median, 0.01);
   EXPECT_LE(saved.worst, 0.2);

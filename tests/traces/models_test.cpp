@@ -425,6 +425,16 @@ TEST(Tuning, LoraOnQueryAndValueTrainsExactlyTheirAdapters) {
   }
 }
 
+// peft's suffix "out_lin" is the attention's; what its head transforms with is vocab_transform.
+TEST(Tuning, LoraOnDistilBertsAttentionsLeavesItsHeadAlone) {
+  const auto names = [](const char* tuning) {
+    return trainable_names(
+        trace_of("distilbert-base", {.sequence = 32, .tuning = parse_tuning(tuning)}));
+  };
+  EXPECT_EQ(names("lora:r=4,targets=out_lin").size(), 2u * 6);
+  EXPECT_EQ(names("lora:r=4,targets=vocab_transform").size(), 2u);
+}
+
 TEST(Tuning, LoraOnAnImageModelTrainsItsClassifierToo) {
   const Trace trace = trace_of("swin-t", {.tuning = parse_tuning("lora:r=4,targets=q,v")});
   const auto names = trainable_names(trace);

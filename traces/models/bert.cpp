@@ -77,7 +77,10 @@ TensorId masked_language_loss(TraceBuilder& b, const std::string& name, TensorId
   const std::int64_t rows = b.shape(x)[0] * b.shape(x)[1];
   const TensorId labels =
       b.input("labels", {b.shape(x)[0], b.shape(x)[1]}, DType::Int64, fill::Words{});
-  TensorId y = b.linear("transform.dense", x, b.shape(table).back());
+  // No target "dense" of adapters means DistilBERT's.
+  const bool is_distilled = config.token_types == 0;
+  TensorId y =
+      b.linear(is_distilled ? "vocab_transform" : "transform.dense", x, b.shape(table).back());
   const bool has_own = config.is_roberta() || config.electra;  // whatever the blocks have
   y = activation(b, "transform", y, has_own ? ActivationForm::Gelu : config.activation);
   y = b.layer_norm("transform.norm", y, config.epsilon);

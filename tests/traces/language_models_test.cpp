@@ -319,6 +319,40 @@ TEST(LanguageModels, TheKeyHeadOfOneSampleIsCopiedWhereAutocastCastsIt) {
   EXPECT_EQ(find_op(trace, "blocks.0.attn.v.repeat"), nullptr);
 }
 
+// FalconDecoderLayer has a name for each norm's output and for what each branch gives, one by one
+// or at once; of the masks of all samples and of one there is one name.
+TEST(Falcon, NamesWhatNormsAndBranchesGive) {
+  for (const BlockForm form : {BlockForm::PreNorm, BlockForm::Parallel}) {
+    Model model = find_model("falcon-40b");
+    auto& config = std::get<DecoderConfig>(model.config);
+    config.depth = 1, config.block = form, config.drops_sum = is_parallel(form);
+    const Trace trace = build_trace(
+        model, {.batch = 2, .sequence = 32, .precision = Precision::Bf16, .padded = true});
+    for (const char* name : {"input_norm", "attn.o", "post_norm"}) {
+      const Op& op = op_named(trace, fmt::format("blocks.0.{}", name));
+      const OpId last = trace[trace.outputs(op)[0]].held_until;
+      EXPECT_EQ(index(last) + 1, index(trace.blocks[0].end)) << name;
+    }
+    const auto place = [&](const char* name) { return &op_named(trace, name) - trace.ops.data(); };
+    EXPECT_EQ(place("blocks.0.post_norm") < place("blocks.0.attn.o"), is_parallel(form));
+    const Op& of_one = op_named(trace, "attention_mask");
+    EXPECT_EQ(trace[trace.outputs(of_one)[0]].held_until, no_op);
+  }
+}
+
+// Starcoder2Attention and Starcoder2MLP drop what they give before they return: their variables,
+// and what they were called with, last until then.
+TEST(Starcoder2, DropsInsideOfItsBranches) {
+  const Trace trace = trace_of("starcoder2-3b", {.batch = 2, .sequence = 32, .dropout = 0.1});
+  const auto held = [&](const char* name) {
+    const TensorId made = trace.outputs(op_named(trace, name))[0];
+    const OpId last = trace[trace[made].storage].held_until;
+    return last == no_op ? std::string() : std::string(trace[last].name);
+  };
+  EXPECT_EQ(held("blocks.0.attn.q_rope"), "blocks.0.attn.drop");
+  EXPECT_EQ(held("blocks.0.post_norm"), "blocks.0.mlp.drop");
+}
+
 // Masked scores and probabilities, dropped or not, are variables of DisentangledSelfAttention's
 // forward(); the parts of the scores of places are gone when their own function returns.
 TEST(Deberta, NamesItsScoresUntilTheAttentionReturns) {

@@ -498,8 +498,9 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
   const TensorId mixed = attention_core(b, name, heads.q, heads.k, heads.v, config);
   const TensorId y =
       b.linear(name + "." + std::string(config.out_name), mixed, width, config.out_bias);
+  const TensorId dropped = b.dropout(name + ".drop", y, config.out_dropout);
   b.end_function();
-  return y;
+  return dropped;
 }
 
 }  // namespace tidemark

@@ -77,6 +77,7 @@ struct AttentionConfig {
   bool broadcasts_keys = false;  ///< one head of keys serves all in a product of its own (Falcon)
   bool makes_dense = false;      ///< separate q, k and v are copied head by head at once (Whisper)
   double score_factor = 0;       ///< of the scores; 0 = 1 / √d
+  double out_dropout = 0;        ///< of what comes out, before the attention returns (StarCoder2)
   double score_cap = 0;  ///< c > 0: materialized scores become c · tanh(scores / c) (Gemma 2)
   std::string_view out_name = "proj";
 };

@@ -124,7 +124,8 @@ ModelConfig read_starcoder2(Fields& root) {
                             .epsilon = 1e-5,
                             .norm = NormForm::Layer,
                             .mlp_form = MlpForm::Plain,
-                            .activation = ActivationForm::GeluTanh};
+                            .activation = ActivationForm::GeluTanh,
+                            .drops_inside = true};
   DecoderConfig config = decoder(root, {.usual = usual,
                                         .key_heads_default_to_heads = false,
                                         .tied = true,

@@ -27,13 +27,18 @@ struct DecoderBlock {
     return norm(b, name + "." + std::string(which), x, config.norm, config.epsilon);
   }
 
+  TensorId named(TensorId x) const { return config.names_all ? b.local(x) : x; }
+
   double residual_dropout() const { return b.dropout_probability(config.residual_dropout); }
+
+  bool drops_branches() const { return !config.drops_sum && !config.drops_inside; }
 
   TensorId attend(TensorId x) const {
     const TensorId y = config.latent.key_rank > 0
                            ? latent_attention(b, name + ".attn", x, config.latent, attention)
                            : self_attention(b, name + ".attn", x, attention);
-    const bool drops = config.drops_attention_output && !config.drops_sum;
+    named(y);
+    const bool drops = config.drops_attention_output && drops_branches();
     return drops ? b.dropout(name + ".attn.drop", y, residual_dropout()) : y;
   }
 
@@ -48,9 +53,11 @@ struct DecoderBlock {
     const MlpConfig inside{.form = config.mlp_form,
                            .activation = config.activation,
                            .width = config.mlp,
-                           .bias = config.mlp_bias};
+                           .bias = config.mlp_bias,
+                           .out_dropout = config.drops_inside ? residual_dropout() : 0};
     const TensorId y = has_experts ? mixed(x, inside) : mlp(b, name + ".mlp", x, inside);
-    return config.drops_sum ? y : b.dropout(name + ".mlp.drop", y, residual_dropout());
+    if (!config.drops_sum) named(y);  // else the name is that of the sum
+    return drops_branches() ? b.dropout(name + ".mlp.drop", y, residual_dropout()) : y;
   }
 
   struct Half {
@@ -63,7 +70,7 @@ struct DecoderBlock {
     const BlockForm form = config.block;
     b.part(half.part);
     const bool norms_before = form == BlockForm::PreNorm || form == BlockForm::SandwichNorm;
-    TensorId y = norms_before ? normed(half.norm_before, x) : x;
+    TensorId y = norms_before ? named(normed(half.norm_before, x)) : x;
     y = (this->*half.branch)(y);
     if (form == BlockForm::SandwichNorm || form == BlockForm::BranchNorm)
       y = normed(half.norm_after, y);
@@ -74,15 +81,17 @@ struct DecoderBlock {
   // Neither branch waits for the other, so there is nothing that a coupling could undo. What both
   // give has names until the block returns; Falcon's code adds in place of the second.
   TensorId both_at_once(TensorId x) const {
-    const TensorId before = normed("input_norm", x);
-    const TensorId attended = b.local(attend(before));
+    const TensorId before = named(normed("input_norm", x));
     const bool shares = config.block == BlockForm::ParallelOneNorm;
-    const TensorId fed = feed(shares ? before : normed("post_norm", x));
+    TensorId read = shares ? before : no_tensor;
+    if (!shares && config.names_all) read = named(normed("post_norm", x));
+    const TensorId attended = b.local(attend(before));
+    const TensorId fed = feed(read != no_tensor ? read : normed("post_norm", x));
     if (!config.drops_sum) {
       b.local(fed);
       return b.add(name + ".add2", b.add(name + ".add1", fed, attended), x);
     }
-    const TensorId sum = b.add(name + ".add1", fed, attended);
+    const TensorId sum = named(b.add(name + ".add1", fed, attended));
     return b.add(name + ".add2", x, b.dropout(name + ".drop", sum, residual_dropout()));
   }
 
@@ -115,29 +124,31 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
                              const View& view) {
   const DType stream = b.framework().autocast_casts ? b.base_dtype() : b.compute_dtype();
   const std::string suffix(view.suffix);
-  AttentionConfig attention{.heads = config.heads,
-                            .key_heads = config.key_heads,
-                            .head_width = config.head_width,
-                            .window = view.window,
-                            .packed = config.packed_qkv,
-                            .unpacking = config.unpacking,
-                            .scales_query = false,
-                            .causal = true,
-                            .qkv_bias = config.qkv_bias,
-                            .out_bias = config.out_bias,
-                            .softmax_in_fp32 = !config.plain_scores,
-                            .probabilities_as_query = !config.plain_scores,
-                            .dropout = b.dropout_probability(config.attention_dropout),
-                            .rotary_width = config.rotary_width,
-                            .joins_nothing = config.joins_nothing,
-                            .rounds_rotated = config.rotates_in_fp32,
-                            .head_norm = config.head_norm,
-                            .head_gain = gain_of(config.norm),
-                            .head_norm_epsilon = config.epsilon,
-                            .query_factor = config.query_factor,
-                            .score_factor = config.score_factor,
-                            .score_cap = config.score_cap,
-                            .out_name = "o"};
+  AttentionConfig attention{
+      .heads = config.heads,
+      .key_heads = config.key_heads,
+      .head_width = config.head_width,
+      .window = view.window,
+      .packed = config.packed_qkv,
+      .unpacking = config.unpacking,
+      .scales_query = false,
+      .causal = true,
+      .qkv_bias = config.qkv_bias,
+      .out_bias = config.out_bias,
+      .softmax_in_fp32 = !config.plain_scores,
+      .probabilities_as_query = !config.plain_scores,
+      .dropout = b.dropout_probability(config.attention_dropout),
+      .rotary_width = config.rotary_width,
+      .joins_nothing = config.joins_nothing,
+      .rounds_rotated = config.rotates_in_fp32,
+      .head_norm = config.head_norm,
+      .head_gain = gain_of(config.norm),
+      .head_norm_epsilon = config.epsilon,
+      .query_factor = config.query_factor,
+      .score_factor = config.score_factor,
+      .out_dropout = config.drops_inside ? b.dropout_probability(config.residual_dropout) : 0,
+      .score_cap = config.score_cap,
+      .out_name = "o"};
   if (config.latent.key_rank > 0) attention.value_width = config.latent.value_width;
   const bool is_own =
       config.own_attention && (config.plain_scores || !b.framework().shared_attention);

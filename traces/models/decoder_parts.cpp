@@ -71,6 +71,7 @@ TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const MlpConf
     if (config.reads_as_weights && b.framework().autocast_casts && !b.step().base)
       y = b.cast(name + ".inner_cast", y, b.base_dtype());
     y = b.linear(name + std::string(which), y, width, config.bias);
+    y = b.dropout(name + ".drop", y, config.out_dropout);
     b.end_function();
     return y;
   };

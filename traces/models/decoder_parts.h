@@ -59,6 +59,7 @@ struct MlpConfig {
   bool bias = false;
   double dropout = 0;             ///< of what the last product reads
   bool reads_as_weights = false;  ///< … which is cast to the dtype of the weights, autocast or not
+  double out_dropout = 0;         ///< of what comes out, before the MLP returns
 };
 
 /// x [..., width] → [..., width]

@@ -80,9 +80,11 @@ void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::st
     attention.mask = b.local(padding_of_pairs(b, name, of_all, dtype));
     return;
   }
-  attention.mask = b.local(made_mask(b, name, of_all, is_made ? dtype : b.compute_dtype(), fill));
+  // The numbers of all samples take the name of those of one.
+  attention.mask = made_mask(b, name, of_all, is_made ? dtype : b.compute_dtype(), fill);
   if (!attention.converts_mask)
-    attention.mask = b.local(for_all_samples(b, name + ".numbers", attention.mask));
+    attention.mask = for_all_samples(b, name + ".numbers", attention.mask);
+  b.local(attention.mask);
 }
 
 TensorId vocabulary_head(TraceBuilder& b, const std::string& name, TensorId x, TensorId tied_table,

@@ -219,6 +219,9 @@ struct DecoderConfig {
   bool plain_scores = false;  ///< a mask for each sample, softmax in their own dtype (Falcon)
   bool own_loss = false;   ///< up to transformers 4.47, which calls logits in fp32 alike (Mistral)
   bool drops_sum = false;  ///< residual_dropout of both parallel branches together
+  bool drops_inside = false;  ///< … of each branch before it returns (StarCoder2)
+  bool names_all = false;  ///< what norms and branches give has names until the block returns, and
+                           ///< parallel branches' norms come first (Falcon)
   bool packed_qkv = false;
   Unpacking unpacking = Unpacking::Split;
   bool learned_positions = false;    ///< instead of rotation

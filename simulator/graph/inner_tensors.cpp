@@ -34,14 +34,23 @@ InnerTensors of_rms_norm(const Trace& trace, const Op& op, const BackwardCall& c
   return inner;
 }
 
-// A weight per channel: dy times x first, in their wider dtype.
-InnerTensors of_product(const Trace& trace, const Op& op, std::uint32_t gradients) {
+// A weight per channel: dy times x first, in their wider dtype. What a factor in 16 bits gets is of
+// that dtype, too, until the backward has returned: beside dy, or where others keep dy beside its
+// cast, when the other product is gone.
+InnerTensors of_product(const Trace& trace, const Op& op, const BackwardCall& call) {
   const TensorId y = trace.outputs(op)[0];
+  const std::int64_t whole = bytes_of(trace, y);
+  std::int64_t products = 0, wide = 0, narrow = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if ((call.gradients >> i & 1) == 0) continue;
+    const TensorId x = trace.inputs(op)[i];
+    const bool is_weight = numel(trace[x].shape) < numel(trace[y].shape);
+    if (is_weight) products += whole;
+    if (!is_weight && bytes_of(trace, x) < whole) wide += whole, narrow += bytes_of(trace, x);
+  }
   InnerTensors inner;
-  for (std::size_t i = 0; i < 2; ++i)
-    if ((gradients >> i & 1) != 0 &&
-        numel(trace[trace.inputs(op)[i]].shape) < numel(trace[y].shape))
-      inner.add(bytes_of(trace, y));
+  if (products > 0) inner.add(products);
+  inner.add(products == 0 && call.keeps_dy ? wide : wide - narrow);
   return inner;
 }
 
@@ -66,7 +75,7 @@ bool has_inner_tensors(const Trace& trace, const Op& op) {
 InnerTensors inner_tensors(const Trace& trace, const Op& op, const BackwardCall& call) {
   if (!has_inner_tensors(trace, op)) return {};
   if (op.kind == OpKind::RmsNorm) return of_rms_norm(trace, op, call);
-  return op.kind == OpKind::Mul ? of_product(trace, op, call.gradients) : of_gelu(trace, op, call);
+  return op.kind == OpKind::Mul ? of_product(trace, op, call) : of_gelu(trace, op, call);
 }
 
 Bytes saved_by_running_again(const Trace& trace, const Op& op) {

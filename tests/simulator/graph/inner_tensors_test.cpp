@@ -81,6 +81,18 @@ TEST(InnerTensors, OfAWeightPerChannelAreAWholeProduct) {
   EXPECT_THAT(inner_of(trace, OpKind::Mul, {.gradients = 1}), IsEmpty());
 }
 
+// What x gets is dy · w in fp32 until the backward has returned, and dy is gone unless others keep
+// it: beside dy and dy · x, or beside its cast.
+TEST(InnerTensors, OfAFactorIn16BitsAreItsGradientInFp32) {
+  const Trace trace = built(Precision::AmpBf16, [](TraceBuilder& b, TensorId x) {
+    return b.mul("scale", x, b.parameter("scale.weight", {32}));
+  });
+  EXPECT_THAT(inner_of(trace, OpKind::Mul, {.gradients = 3}), ElementsAre(fp32, fp32 - half));
+  EXPECT_THAT(inner_of(trace, OpKind::Mul, {.gradients = 1}), ElementsAre(fp32 - half));
+  EXPECT_THAT(inner_of(trace, OpKind::Mul, {.gradients = 1, .keeps_dy = true}), ElementsAre(fp32));
+  EXPECT_THAT(inner_of(trace, OpKind::Mul, {.gradients = 2}), ElementsAre(fp32));
+}
+
 TEST(InnerTensors, AreKnownOfFrameworksWhoseKernelsAre) {
   TraceBuilder b("inner", "toy", {.framework = "paper"});
   const TensorId x = b.linear("fc", b.input("x", {6, 32}, DType::Float32), 32);

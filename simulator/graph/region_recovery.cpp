@@ -79,10 +79,13 @@ void RegionRecovery::read(TensorId storage, std::size_t at, std::size_t end) {
 }
 
 // While ops run again, their local variables hold values as before, and so do those that were still
-// to be read where the function is left.
+// to be read where the function is left, or that it returns to one that names them.
 void RegionRecovery::let_go(TensorId storage, std::size_t at, std::size_t end) {
   const OpId held = trace_[storage].held_until, read = needs_.last_read[index(storage)];
   if (held != no_op && index(held) > at && index(held) < end) return;
+  const bool is_returned =
+      held != no_op && index(held) >= end && trace_[held].block != trace_.ops[end - 1].block;
+  if (is_returned) return left_.push_back(storage);
   if (read != no_op && read >= stop_ && index(read) < end) return left_.push_back(storage);
   values_.forget(storage, position_);
 }

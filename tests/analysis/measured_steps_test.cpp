@@ -62,10 +62,10 @@ TEST_P(MeasuredSteps, SaveWhatIsPredicted) {
 }
 
 // Of a T5 whose encoder has one layer nothing reads what that layer adds to scores, so that its
-// checkpoint drops it: 12 % of a step drawn by chance. Of a mixture that is 4.2 % off the cause is
-// not known (docs/accuracy.md).
+// checkpoint drops it: 12 % of a step drawn by chance, 7 % of another. Of a mixture that is 4.2 %
+// off the cause is not known (docs/accuracy.md).
 std::vector<MeasuredStep> without_known_misses(std::vector<MeasuredStep> steps) {
-  constexpr std::array<std::string_view, 2> known = {"61-56-t5", "65-5-qwen3_moe"};
+  constexpr std::array<std::string_view, 3> known = {"61-56-t5", "58-20-t5", "65-5-qwen3_moe"};
   std::erase_if(steps, [&](const MeasuredStep& step) {
     return std::ranges::any_of(known, [&](auto name) { return step.name.starts_with(name); });
   });
@@ -111,10 +111,11 @@ TEST(MeasuredByChance, OfTheNewestAreSeldomFarOff) {
   std::vector<MeasuredStep> steps =
       measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_by_chance_transformers-5.json");
   EXPECT_EQ(steps.size(), 128u);
+  steps = without_known_misses(std::move(steps));
   const Spread live = spread_of(steps, &StepBytes::live);
   EXPECT_LE(live.median, 0.02);
   EXPECT_LE(live.ninth_of_ten, 0.2);
-  EXPECT_LE(live.worst, 3);  // T5 and its own checkpointing, of one sample
+  EXPECT_LE(live.worst, 1.6);
   const Spread saved = spread_of(steps, &StepBytes::saved);
   EXPECT_LE(saved.median, 0.01);
   EXPECT_LE(saved.worst, 0.2);

@@ -159,11 +159,13 @@ struct T5Stack {
     const std::string of_block = name + ".blocks." + std::to_string(i);
     const bool is_decoder = memory != no_tensor;
     b.begin_block(of_block, x, is_decoder ? -1 : 0);
+    b.begin_function();  // which names what its attentions return
     if (!is_decoder) b.part(Part::F);
     x = attend(of_block + ".attn", x, own, no_tensor);
     if (is_decoder) x = attend(of_block + ".cross", x, cross, memory);
     if (!is_decoder) b.part(Part::G);
     x = feed(of_block + ".mlp", x);
+    b.end_function();
     b.end_block();
     return x;
   }

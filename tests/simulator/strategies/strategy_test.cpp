@@ -1,8 +1,11 @@
 // Strategy texts are parsed with their options, plans hold what they claim, and refusals say why.
 #include "simulator/strategies/strategy.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
@@ -312,6 +315,29 @@ TEST(Strategy, ACheckpointedT5GivesTheZerosOfItsScoresAGradient) {
              (*step.trace)[buffer.tensor].name.starts_with("decoder.cross_bias");
     })) << framework;
   }
+}
+
+// The weights that a layer returns, which the encoder would name until the next layer returns, have
+// a name while the layer runs again: until that ends with what its last norm keeps.
+TEST(Strategy, WhatALayerReturnsLastsWhileItRunsAgain) {
+  Model model = find_model("bert-base");
+  std::get<BertConfig>(model.config).depth = 2;
+  StepOptions step{.batch = 2, .sequence = 16, .precision = Precision::AmpBf16, .dropout = 0.1};
+  step.attention = Attention::Math;
+  const auto trace = std::make_shared<const Trace>(build_trace(model, step));
+  const PlannedStep planned = plan_step(trace, parse_strategy("checkpoint"));
+  const Schedule schedule = lower(*planned.trace, planned.plan);
+  std::vector<std::string> events;
+  for (const Step& each : schedule.steps) {
+    if (const auto* run = std::get_if<tidemark::Run>(&each); run && run->task == Task::Recompute)
+      events.emplace_back((*planned.trace)[run->op].name);
+    if (const auto* free = std::get_if<Free>(&each))
+      if (const TensorId tensor = schedule[free->buffer].tensor; tensor != no_tensor)
+        events.push_back(fmt::format("free {}", (*planned.trace)[tensor].name));
+  }
+  const auto place = [&](const char* event) { return std::ranges::find(events, event); };
+  EXPECT_LT(place("blocks.0.norm2"),
+            std::find(place("blocks.0.attn.dropout"), events.end(), "free blocks.0.attn.dropout"));
 }
 
 // The zero's gradient ends with the step, however the step is cut.

@@ -32,7 +32,9 @@ Spread spread_of(const std::vector<MeasuredStep>& steps, std::int64_t StepBytes:
 std::vector<MeasuredStep> by_depthwise(const std::vector<MeasuredStep>& steps, bool have_them) {
   std::vector<MeasuredStep> chosen;
   for (const MeasuredStep& step : steps)
-    if (step.name.starts_with("pvt-v2") == have_them) chosen.push_back(step);
+    if ((step.name.starts_with("pvt-v2") || step.name.find("-pvt_v2-") != std::string::npos) ==
+        have_them)
+      chosen.push_back(step);
   return chosen;
 }
 

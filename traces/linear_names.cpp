@@ -15,10 +15,10 @@ struct ModuleName {
 
 // LLaMA and most decoders; then GPT-2; then BERT, RoBERTa and ViT, where "dense" ends three
 // modules: attention.output.dense, intermediate.dense and output.dense, unlike in GPT-NeoX and Phi,
-// where it is the attention's; then Phi-3, GPT-NeoX and OPT; then DistilBERT; then Mixtral; then
-// ModernBERT; then DeepSeek. PVT's MLPs have names that only begin with "dense". DeBERTa's
-// query_proj and its kin stand among the others. Last, tables of words and the head that GPT-NeoX
-// has, which no adapter sits beside, but which may be trained whole.
+// where it is the attention's; then Phi-3, GPT-NeoX and OPT; then DistilBERT; then T5; then
+// Mixtral; then ModernBERT; then DeepSeek. PVT's MLPs have names that only begin with "dense".
+// DeBERTa's query_proj and its kin stand among the others. Last, tables of words and the head that
+// GPT-NeoX has, which no adapter sits beside, but which may be trained whole.
 constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"k_proj", {"k"}},
                                      ModuleName{"v_proj", {"v"}},
@@ -56,6 +56,10 @@ constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"out_lin", {"dense"}},
                                      ModuleName{"lin1", {"fc1"}},
                                      ModuleName{"lin2", {"fc2"}},
+                                     ModuleName{"wi", {"fc1"}},
+                                     ModuleName{"wi_0", {"gate"}},
+                                     ModuleName{"wi_1", {"up"}},
+                                     ModuleName{"wo", {"fc2", "down"}},
                                      ModuleName{"w1", {"gate"}},
                                      ModuleName{"w2", {"down"}},
                                      ModuleName{"w3", {"up"}},

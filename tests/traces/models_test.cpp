@@ -425,6 +425,28 @@ TEST(Tuning, LoraOnQueryAndValueTrainsExactlyTheirAdapters) {
   }
 }
 
+// T5's MLPs are wi and wo, or gated wi_0, wi_1 and wo.
+TEST(Tuning, LoraKnowsTheLinearsOfT5) {
+  const auto count = [](const char* model, const char* tuning) {
+    return trainable_names(
+               trace_of(model, {.batch = 1, .sequence = 16, .tuning = parse_tuning(tuning)}))
+        .size();
+  };
+  constexpr std::size_t blocks_of_base = 2 * 12, blocks_of_large = 2 * 24, pair = 2;
+  EXPECT_EQ(count("t5-base", "lora:r=4,targets=wi,wo"), blocks_of_base * 2 * pair);
+  EXPECT_EQ(count("flan-t5-large", "lora:r=4,targets=wi_0,wi_1,wo"), blocks_of_large * 3 * pair);
+}
+
+// DistilBertForQuestionAnswering has a dropout of its own.
+TEST(DistilBert, DropsWhatItsAnswersAreMadeOf) {
+  const auto drops = [](const char* model) {
+    const StepOptions step{.sequence = 32, .head = Head::QuestionAnswering};
+    return find_op(trace_of(model, step), "qa_drop") != nullptr;
+  };
+  EXPECT_TRUE(drops("distilbert-base"));
+  EXPECT_FALSE(drops("bert-base"));
+}
+
 // peft's suffix "out_lin" is the attention's; what its head transforms with is vocab_transform.
 TEST(Tuning, LoraOnDistilBertsAttentionsLeavesItsHeadAlone) {
   const auto names = [](const char* tuning) {

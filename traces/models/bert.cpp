@@ -146,7 +146,8 @@ TensorId loss_of(TraceBuilder& b, TensorId x, TensorId table, const BertConfig& 
            .dropout = config.has_pooler || config.electra ? dropout
                                                           : b.dropout_probability(config.dropout)});
     case Head::QuestionAnswering:
-      return question_answering_loss(b, x);
+      return question_answering_loss(
+          b, b.dropout("qa_drop", x, b.dropout_probability(config.answer_dropout)));
     case Head::None:
       return config.has_pooler ? mean_loss(b, std::array{x, pooled(b, x, config)})
                                : mean_loss(b, std::array{x});

@@ -83,7 +83,8 @@ ModelConfig read_distilbert(Fields& root) {
       .has_pooler = false,
       .tied_head = root.boolean_or("tie_word_embeddings", true),
       .labels = classes(root),
-      .classifier_dropout = probability(root, "seq_classif_dropout", 0.2)};
+      .classifier_dropout = probability(root, "seq_classif_dropout", 0.2),
+      .answer_dropout = probability(root, "qa_dropout", 0.1)};
   require_divides(root, "n_heads", config.heads, "dim", config.width);
   return config;
 }

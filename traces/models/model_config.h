@@ -168,6 +168,7 @@ struct BertConfig {
   Head head = Head::MaskedLanguage;
   std::int64_t labels = 2;                        ///< classes of the heads that classify
   std::optional<double> classifier_dropout = {};  ///< before them; unset: the class's default
+  double answer_dropout = 0;                      ///< before the head of question answering
 
   bool is_roberta() const { return first_position > 0; }
   bool operator==(const BertConfig&) const = default;

@@ -140,7 +140,8 @@ watch_clocks() {  # NAME
 # run_replays observed|unobserved FILE: CUPTI costs time on every launch, so the times are taken
 # without it; lines of replays.txt that begin with '*' are also run with it.
 run_replays() {
-  local code=0 mark model strategy options begin answer watch
+  local code=0 mark model strategy options begin answer watch device=
+  [ -s "$results/device.json" ] && device="--device $results/device.json"
   [ "$1" = observed ] || export TIDEMARK_CUPTI=off TIDEMARK_PRODUCTS=$results/products.txt
   : > "$2"
   while read -r mark model strategy options; do
@@ -151,7 +152,7 @@ run_replays() {
     watch=$!
     # shellcheck disable=SC2086
     if answer=$(timeout 60 "$packed/tidemark" replay "$model" --strategy "$strategy" $options \
-      --backend cuda --format json -q </dev/null); then
+      $device --backend cuda --format json -q </dev/null); then
       tr -d '\n' <<< "$answer" >> "$2"
       echo >> "$2"
       echo "$model $strategy $options: $(grep -oP '"step_ns": *\K\d+' <<< "$answer" |

@@ -155,6 +155,7 @@ TEST(ConfigReader, DecodersHaveTheDefaultsOfTheirClasses) {
   EXPECT_EQ(phi.rotary_width, 32);
   EXPECT_TRUE(phi.head_bias);
   EXPECT_EQ(read<DecoderConfig>(R"({"model_type": "stablelm"})").rotary_width, 20);
+  EXPECT_EQ(read<DecoderConfig>(R"({"model_type": "stablelm"})").classifier_dropout, 0);
   EXPECT_EQ(read<DecoderConfig>(R"({"model_type": "starcoder2"})").key_heads, 2);
 }
 

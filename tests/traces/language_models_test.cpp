@@ -340,6 +340,24 @@ TEST(Falcon, NamesWhatNormsAndBranchesGive) {
   }
 }
 
+// StableLmDecoderLayer has names for its first norm's output and for what attention gives; the
+// second norm's goes into the MLP without one.
+TEST(StableLm, NamesWhatTheFirstNormAndAttentionGive) {
+  Model model = find_model("stablelm-3b");
+  std::get<DecoderConfig>(model.config).depth = 1;
+  const Trace trace =
+      build_trace(model, {.batch = 2, .sequence = 32, .precision = Precision::Bf16});
+  const auto lasts_as_the_block = [&](const char* name) {
+    const Op& op = op_named(trace, fmt::format("blocks.0.{}", name));
+    const OpId last = trace[trace.outputs(op)[0]].held_until;
+    return last != no_op && index(last) + 1 == index(trace.blocks[0].end);
+  };
+  EXPECT_TRUE(lasts_as_the_block("input_norm"));
+  EXPECT_TRUE(lasts_as_the_block("attn.o"));
+  EXPECT_FALSE(lasts_as_the_block("post_norm"));
+  EXPECT_FALSE(lasts_as_the_block("mlp.down"));
+}
+
 // Starcoder2Attention and Starcoder2MLP drop what they give before they return: their variables,
 // and what they were called with, last until then.
 TEST(Starcoder2, DropsInsideOfItsBranches) {

@@ -21,7 +21,7 @@ ModelConfig read_falcon(Fields& root) {
                             .broadcasts_keys = has_one_key,
                             .plain_scores = true,
                             .drops_sum = is_parallel,
-                            .names_all = true,
+                            .names = BlockNames::All,
                             .packed_qkv = true,
                             .unpacking = is_grouped    ? Unpacking::Grouped
                                          : has_one_key ? Unpacking::OneKeyHead

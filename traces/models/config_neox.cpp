@@ -69,11 +69,13 @@ ModelConfig read_stablelm(Fields& root) {
                             .epsilon = 1e-5,
                             .drops_attention_output = false,
                             .norm = NormForm::Layer,
-                            .own_attention = true};
+                            .own_attention = true,
+                            .names = BlockNames::Attention};
   DecoderConfig config =
       decoder(root, {.usual = usual, .rotary_share = 0.25, .epsilon_key = "layer_norm_eps"});
   config.qkv_bias = root.boolean_or("use_qkv_bias", false);
   config.residual_dropout = probability(root, "hidden_dropout", 0);
+  if (!config.classifier_dropout) config.classifier_dropout = config.residual_dropout;
   if (root.boolean_or("use_parallel_residual", false)) config.block = BlockForm::ParallelOneNorm;
   if (root.boolean_or("qk_layernorm", false)) config.head_norm = HeadNorm::LayerOfEachHead;
   return config;

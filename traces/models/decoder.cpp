@@ -27,7 +27,9 @@ struct DecoderBlock {
     return norm(b, name + "." + std::string(which), x, config.norm, config.epsilon);
   }
 
-  TensorId named(TensorId x) const { return config.names_all ? b.local(x) : x; }
+  TensorId named(TensorId x, BlockNames by = BlockNames::All) const {
+    return config.names >= by ? b.local(x) : x;
+  }
 
   double residual_dropout() const { return b.dropout_probability(config.residual_dropout); }
 
@@ -37,7 +39,7 @@ struct DecoderBlock {
     const TensorId y = config.latent.key_rank > 0
                            ? latent_attention(b, name + ".attn", x, config.latent, attention)
                            : self_attention(b, name + ".attn", x, attention);
-    named(y);
+    named(y, BlockNames::Attention);
     const bool drops = config.drops_attention_output && drops_branches();
     return drops ? b.dropout(name + ".attn.drop", y, residual_dropout()) : y;
   }
@@ -64,13 +66,14 @@ struct DecoderBlock {
     Part part;
     TensorId (DecoderBlock::*branch)(TensorId) const;
     std::string_view norm_before, norm_after, add;
+    BlockNames names_norm = BlockNames::All;
   };
 
   TensorId half(const Half& half, TensorId x) const {
     const BlockForm form = config.block;
     b.part(half.part);
     const bool norms_before = form == BlockForm::PreNorm || form == BlockForm::SandwichNorm;
-    TensorId y = norms_before ? named(normed(half.norm_before, x)) : x;
+    TensorId y = norms_before ? named(normed(half.norm_before, x), half.names_norm) : x;
     y = (this->*half.branch)(y);
     if (form == BlockForm::SandwichNorm || form == BlockForm::BranchNorm)
       y = normed(half.norm_after, y);
@@ -81,10 +84,10 @@ struct DecoderBlock {
   // Neither branch waits for the other, so there is nothing that a coupling could undo. What both
   // give has names until the block returns; Falcon's code adds in place of the second.
   TensorId both_at_once(TensorId x) const {
-    const TensorId before = named(normed("input_norm", x));
+    const TensorId before = named(normed("input_norm", x), BlockNames::Attention);
     const bool shares = config.block == BlockForm::ParallelOneNorm;
     TensorId read = shares ? before : no_tensor;
-    if (!shares && config.names_all) read = named(normed("post_norm", x));
+    if (!shares && config.names == BlockNames::All) read = named(normed("post_norm", x));
     const TensorId attended = b.local(attend(before));
     const TensorId fed = feed(read != no_tensor ? read : normed("post_norm", x));
     if (!config.drops_sum) {
@@ -101,7 +104,9 @@ struct DecoderBlock {
     if (is_parallel(config.block)) {
       x = both_at_once(x);
     } else {
-      x = half({Part::F, &DecoderBlock::attend, "input_norm", "attn_norm", "add1"}, x);
+      x = half({Part::F, &DecoderBlock::attend, "input_norm", "attn_norm", "add1",
+                BlockNames::Attention},
+               x);
       x = half({Part::G, &DecoderBlock::feed, "post_norm", "mlp_norm", "add2"}, x);
     }
     b.end_function();

@@ -189,6 +189,11 @@ struct Gpt2Config {
   bool operator==(const Gpt2Config&) const = default;
 };
 
+/// What has a name in a block's code until it returns. Attention: what the first norm and attention
+/// give (StableLM). All: what any norm or branch gives, and parallel branches' norms come first
+/// (Falcon).
+enum class BlockNames : std::uint8_t { None, Attention, All };
+
 /// Decoders, put together from the parts of decoder_parts.h and attention.h. The defaults are
 /// LLaMA's (arXiv 2302.13971); Mistral (2310.06825), Qwen2 (2407.10671), Qwen3 (2505.09388), Gemma
 /// (2403.08295, 2408.00118, 2503.19786), Phi (2309.05463, 2404.14219), GPT-NeoX (2204.06745), OPT
@@ -221,8 +226,7 @@ struct DecoderConfig {
   bool own_loss = false;   ///< up to transformers 4.47, which calls logits in fp32 alike (Mistral)
   bool drops_sum = false;  ///< residual_dropout of both parallel branches together
   bool drops_inside = false;  ///< … of each branch before it returns (StarCoder2)
-  bool names_all = false;  ///< what norms and branches give has names until the block returns, and
-                           ///< parallel branches' norms come first (Falcon)
+  BlockNames names = BlockNames::None;
   bool packed_qkv = false;
   Unpacking unpacking = Unpacking::Split;
   bool learned_positions = false;    ///< instead of rotation

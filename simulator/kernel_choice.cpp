@@ -173,7 +173,7 @@ std::string rows_note(const Trace& trace, const Device& device) {
       "'{}' has rows of {} elements, which begin in the middle of 16 bytes: its products reach "
       "{:.2} "
       "of the rate of others ({} elements would reach all of it)",
-      op->name, rows, *share, (rows + good - 1) / good * good);
+      op->name, rows, *share, round_up(rows, good));
 }
 
 }  // namespace

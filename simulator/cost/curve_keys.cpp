@@ -13,9 +13,6 @@
 namespace tidemark {
 namespace {
 
-// What kernels of this project and of PyTorch move at once, 16 bytes, has eight 16-bit numbers.
-constexpr std::int64_t elements_of_vector = 8;
-
 bool is_of_op(Task task) {
   return task == Task::Forward || task == Task::Backward || task == Task::WeightGradient ||
          task == Task::Recompute;
@@ -54,7 +51,7 @@ std::string words_of_operands(const Trace& trace, const Op& op) {
     words += ", spread";
   if (const int alignment = row_alignment(trace, op); alignment < aligned_rows)
     words += alignment > 1 ? ", even" : ", odd";
-  if (row.work == Work::Elementwise && made.rank() > 0 && made.back() % elements_of_vector != 0)
+  if (row.work == Work::Elementwise && made.rank() > 0 && made.back() % aligned_rows != 0)
     words += ", odd";
   return words;
 }

@@ -164,8 +164,7 @@ Device read_device(std::string_view json, std::string_view file) {
   if (const auto old = root.find("curves"))
     old->fail(
         "found kernels' times by FLOP and bytes, which are no longer read; measure the device "
-        "again "
-        "(tidemark calibrate)");
+        "again (tidemark calibrate)");
   root.allow_only({"format", "name", "title", "compute_capability", "figures", "kernels"});
   const JsonView format = root.at("format");
   if (format.text() != format_name)

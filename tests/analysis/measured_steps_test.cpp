@@ -134,7 +134,7 @@ TEST(MeasuredByChance, OfFourFiftySevenAreSeldomFarOff) {
   const Spread live = spread_of(
       measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_by_chance.json"), &StepBytes::live);
   EXPECT_LE(live.median, 0.02);
-  EXPECT_LE(live.ninth_of_ten, 0.3);
+  EXPECT_LE(live.ninth_of_ten, 0.15);
 }
 
 // Whose code in transformers 5 is another one: GPT-2 without buffers of masks, ViT's layers with
@@ -162,6 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bounds{"steps_transformers-4.57.json", 1.8, 0.02, 1.9},
                     Bounds{"steps_transformers-4.51.json", 0.02, 0.02, 1.3},
                     Bounds{"steps_transformers-4.47.json", 0.2, 0.1, 1.6},
+                    // The worst allocated, 2.66 %, is a PVT's (68-10); why is not known.
                     Bounds{"steps_by_chance.json", 1.7, 0.03, 2.7}),
     [](const auto& test) {
       std::string name = test.param.fixture;  // ….json

@@ -19,6 +19,7 @@ case "$*" in *compute_cap*) echo 9.0 ;; *name*) echo "NVIDIA H200" ;; *) echo "a
 EOF
 program bin/compute-sanitizer << 'EOF'
 while [[ $1 != */tidemark_gpu_tests ]]; do shift; done
+[ -z "${BROKEN:-}" ] || exit 3
 "$@"; echo "========= ERROR SUMMARY: 0 errors"
 EOF
 program bin/python3 <<< 'exit 1'  # no PyTorch
@@ -109,6 +110,11 @@ said "cut at its last whole result"
 [ "$(cat "$folder/late/kernels.json")" = \
   $'{\n  "benchmarks": [\n    {\n      "name": "gpu/gelu"\n    }\n  ]\n}' ]
 rm "$FAIL"
+
+# A sanitizer that ends otherwise than it should has found nothing and says so.
+BROKEN=1 run 1 --parts memcheck "$folder/broken"
+said "memcheck: 0 of 2 tests ran without a fault"
+said "FAILED  memcheck: exit code 1"
 
 # Parts are chosen, and results go where $OUT says.
 OUT=$folder/out run 0 --parts calibrate

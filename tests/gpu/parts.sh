@@ -226,7 +226,7 @@ run_record() {
 # others is stopped in time to say how far it came.
 sanitize() {  # TOOL [SECONDS]
   local tool=$1 limit=${2:-65} program=$packed/tidemark_gpu_tests scratch shard total=7 code=0
-  local tests='*Twins.*-*Long*:*Many*'
+  local tests='*Twins.*-*Long*:*Many*' pids=() pid ended
   if ! command -v compute-sanitizer >/dev/null; then
     echo "compute-sanitizer is not installed: $tool is left out"
     return 0
@@ -243,8 +243,13 @@ sanitize() {  # TOOL [SECONDS]
     GTEST_TOTAL_SHARDS=$total GTEST_SHARD_INDEX=$shard timeout "$limit" compute-sanitizer \
       --tool "$tool" --error-exitcode 9 "$program" --gtest_filter="$tests" \
       > "$scratch/$shard" 2>&1 &
+    pids+=($!)
   done
-  wait
+  for pid in "${pids[@]}"; do
+    wait "$pid"
+    ended=$?
+    ((ended == 0 || ended == 124)) || code=1  # 124: stopped in time
+  done
   cat "$scratch"/[0-9]* > "$results/$tool.txt"
   grep -hE '^=========' "$results/$tool.txt" | grep -vE 'COMPUTE-SANITIZER|SUMMARY: 0|\(0 errors' |
     head -40 | grep . && code=1

@@ -189,8 +189,7 @@ TEST(Device, WrongFilesSayWhatWouldBeRight) {
             "compute_capability, figures, kernels)");
   EXPECT_EQ(error_of(edited("\"title\"", "\"curves\": {}, \"title\"")),
             "d.json: /curves: found kernels' times by FLOP and bytes, which are no longer read; "
-            "measure the "
-            "device again (tidemark calibrate)");
+            "measure the device again (tidemark calibrate)");
   EXPECT_EQ(error_of(edited("\"figures\": {", "\"figures\": {\"l3_cache\": 1,"))
                 .rfind("d.json: /figures: unknown key 'l3_cache' (did you mean 'l2_cache'?", 0),
             0u);

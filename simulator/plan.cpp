@@ -109,7 +109,8 @@ void check_actions(const Trace& trace, const Plan& plan, const Needs& needs,
                       "memory can provide it",
                       tensor.name, to_string(action)));
     const OpId overwriter = needs.overwritten_by[t];
-    if (overwriter != no_op && (action == Action::Recompute || action == Action::Reconstruct))
+    const bool is_lost = overwriter != no_op && needs.runs_once[index(needs.producer[t])];
+    if (is_lost && (action == Action::Recompute || action == Action::Reconstruct))
       defects.push_back(fmt::format(
           "'{}' is {}, but '{}' works in place on it: keep it, for nothing brings back what was "
           "written over",

@@ -171,6 +171,14 @@ TensorId TraceBuilder::local(TensorId x) {
   return x;
 }
 
+TensorId TraceBuilder::next_local(TensorId before, TensorId x) {
+  const auto named = std::ranges::find(locals_, before);
+  if (named == locals_.end()) return local(x);
+  hold_until_here(std::array{before});
+  *named = x;
+  return x;
+}
+
 TensorId TraceBuilder::local_of_caller(TensorId x) {
   if (!framework_.holds_locals || first_local_.size() < 2) return x;
   const auto own = locals_.begin() + static_cast<std::ptrdiff_t>(first_local_.back()++);

@@ -112,6 +112,8 @@ class TraceBuilder {
   // is not free before it returns. Ignored where the framework's rules have no local variables.
   void begin_function() { first_local_.push_back(locals_.size()); }
   TensorId local(TensorId x);
+  /// The variable of a loop, which has named `before` up to here (no_tensor: nothing yet).
+  TensorId next_local(TensorId before, TensorId x);
   /// What the function returns, and the one that called it has a name for.
   TensorId local_of_caller(TensorId x);
   /// What the block being traced returns beside its output, and the stack of blocks has a name for

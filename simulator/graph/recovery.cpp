@@ -105,14 +105,18 @@ class Marking {
 
   void mark(std::size_t begin, std::size_t end) {
     wanted_list_.clear();
+    const std::size_t stop =
+        index(end_of_reruns(trace_, needs_, static_cast<OpId>(begin), static_cast<OpId>(end)));
     for (std::size_t i = begin; i < end; ++i) {
       forget_unsaved(i);
-      want_decided(i);
       for_each_operand(trace_, trace_.ops[i], needs_.saved[i],
                        [&](TensorId storage, TensorId) { want(storage); });
       if (undoes(i)) want(shortcut(i));
     }
-    for (std::size_t i = end; i-- > begin;) mark_op(i);
+    for (std::size_t i = end; i-- > begin;) {
+      want_decided(i, stop);
+      mark_op(i);
+    }
     for (const TensorId storage : inverted_) {
       is_inverted_[index(storage)] = false;
       present_[index(storage)] = true;
@@ -135,13 +139,16 @@ class Marking {
         present_[index(output)] = false;
   }
 
-  // What the plan says is made again is, even if nobody needs it.
-  void want_decided(std::size_t i) {
+  // What the plan says is made again is, even if nobody needs it; and changed in place as long as
+  // the region runs.
+  void want_decided(std::size_t i, std::size_t stop) {
     if (once_[i] || is_view(trace_.ops[i].kind)) return;
-    for (const TensorId output : trace_.outputs(trace_.ops[i]))
-      if (trace_[output].storage == output && needs_.uses[index(output)] == 0 &&
-          plan_.decisions[index(output)].action == Action::Recompute)
-        want(output);
+    for (const TensorId output : trace_.outputs(trace_.ops[i])) {
+      const TensorId storage = trace_[output].storage;
+      if ((storage == output || i < stop) && needs_.uses[index(storage)] == 0 &&
+          plan_.decisions[index(storage)].action == Action::Recompute)
+        want(storage);
+    }
   }
 
   void mark_op(std::size_t i) {

@@ -55,7 +55,7 @@ class WholeFunction {
       const bool runs = !needs_.runs_once[i] && std::ranges::none_of(trace_.inputs(op), stays);
       for (const TensorId output : trace_.outputs(op)) {
         if (trace_[output].storage != output || needs_.uses[index(output)] > 0) continue;
-        if (!runs || needs_.overwritten_by[index(output)] != no_op)
+        if (!runs)
           stays_[index(output)] = true;
         else if (last_forward_use(needs_, output) < region.end)
           decide(plan_, output, Action::Recompute, "made again with all else of its segment");

@@ -291,6 +291,23 @@ TEST(TraceBuilder, HoldsTheLocalVariablesOfAFunctionUntilItsLastOp) {
   EXPECT_EQ(trace[tensor_named(trace, "last")].held_until, no_op);
 }
 
+// y = linear(x), in a loop: what it was is there until the next one is made.
+TEST(TraceBuilder, HoldsAVariableOfALoopUntilItIsWrittenAnew) {
+  const Trace trace = built({}, [](TraceBuilder& b, TensorId x) {
+    b.begin_function();
+    TensorId y = no_tensor;
+    for (const char* name : {"0", "1"}) {
+      y = b.next_local(y, b.linear(name, x, 4));
+      b.tanh(std::string("read_") + name, y);
+    }
+    const TensorId z = b.linear("last", y, 4);
+    b.end_function();
+    return b.linear("outside", z, 3);
+  });
+  EXPECT_EQ(trace[tensor_named(trace, "0")].held_until, op_named(trace, "1"));
+  EXPECT_EQ(trace[tensor_named(trace, "1")].held_until, op_named(trace, "last"));
+}
+
 TEST(TraceBuilder, HoldsWhatAFunctionReturnsUntilItsCallerIsDone) {
   const Trace trace = built({}, [](TraceBuilder& b, TensorId x) {
     b.begin_function();

@@ -118,26 +118,33 @@ struct Mixture {
                    .backward = backward});
   }
 
+  // The variables of the loop over experts, which the next one writes anew.
+  struct OfExpert {
+    TensorId places = no_tensor, rows = no_tensor, weighted = no_tensor;
+  };
+
   TensorId with_expert(std::int64_t i, std::int64_t count, TensorId rows, const Routes& routes,
-                       TensorId sum) const {
+                       TensorId sum, OfExpert& names) const {
     const std::string expert = fmt::format(".experts.{}", i);
     const Shape all = b.shape(routes.chosen);
     const std::int64_t width = b.shape(rows)[1];
     const OutputSpec found{"", {count, 2}, DType::Int64};
     const Bytes of_one{all[0] * all[1] * index_bytes};
     const Attribute of_expert{AttributeKey::Offset, static_cast<double>(i)};
-    const TensorId places =
-        opaque(expert + ".places", std::array{routes.chosen}, std::span(&found, 1),
-               {.operation = "aten::nonzero",
-                .computes = Formula::FindVisits,
-                .forward = {.workspace = of_one, .moved = of_one + of_one}},
-               std::span(&of_expert, 1));
-    TensorId y = looked_up(expert + ".rows", rows, places, {count, width}, Formula::IndexRows);
+    const TensorId places = names.places = b.next_local(
+        names.places, opaque(expert + ".places", std::array{routes.chosen}, std::span(&found, 1),
+                             {.operation = "aten::nonzero",
+                              .computes = Formula::FindVisits,
+                              .forward = {.workspace = of_one, .moved = of_one + of_one}},
+                             std::span(&of_expert, 1)));
+    TensorId y = names.rows = b.next_local(
+        names.rows, looked_up(expert + ".rows", rows, places, {count, width}, Formula::IndexRows));
     y = mlp(b, name + expert, y,
             {.form = MlpForm::Gated, .activation = activation, .width = config.width});
     const TensorId weights =
         looked_up(expert + ".weights", routes.weights, places, {count, 1}, Formula::IndexPairs);
-    y = b.mul(name + expert + ".weighted", y, weights);
+    y = names.weighted =
+        b.next_local(names.weighted, b.mul(name + expert + ".weighted", y, weights));
     const OutputSpec total{"", b.shape(sum), b[sum].dtype, sum};
     const Bytes moved = bytes(y) + bytes(y) + bytes(y);
     return opaque(expert + ".add", std::array{sum, places, y}, std::span(&total, 1),
@@ -163,7 +170,7 @@ struct Mixture {
 
   TensorId operator()(TensorId x) const {
     const Shape s = b.shape(x);
-    const TensorId rows = b.view(name + ".rows", x, {s[0] * s[1], s[2]});
+    const TensorId rows = b.local(b.view(name + ".rows", x, {s[0] * s[1], s[2]}));
     const Routes routes = route(rows);
     const DType dtype = b[rows].dtype;
     const bool as_weights = config.router == RouterForm::SigmoidOfGroups;
@@ -171,8 +178,10 @@ struct Mixture {
     TensorId sum = opaque(".zeros", std::array{rows}, std::span(&zeros, 1),
                           {.operation = "aten::zeros_like", .computes = Formula::Zeros});
     const std::int64_t visits = b.shape(rows)[0] * config.per_token;
+    OfExpert names;
     for (std::int64_t i = 0; i < std::min(config.count, visits); ++i)
-      sum = with_expert(i, (visits - i + config.count - 1) / config.count, rows, routes, sum);
+      sum =
+          with_expert(i, (visits - i + config.count - 1) / config.count, rows, routes, sum, names);
     sum = b.cast(name + ".sum.round", sum, dtype);
     if (config.shared_width > 0) sum = with_shared(rows, sum);
     return b.view(name + ".tokens", sum, s);

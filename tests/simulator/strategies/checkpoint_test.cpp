@@ -78,5 +78,24 @@ TEST(Checkpoint, RunsNothingForANumber) {
   EXPECT_THAT(run_again(step), testing::ElementsAre("tanh"));
 }
 
+// A sum that no gradient needs is begun anew, and what comes before the last tanh is added to it,
+// as the outputs of experts are. The last add packs nothing and does not run.
+TEST(Checkpoint, BeginsSumsInPlaceAnew) {
+  TraceBuilder b("summed", "toy", {.precision = Precision::Fp32});
+  const TensorId x = b.linear("first", b.input("x", {2, 4}, DType::Float32), 4);
+  b.begin_block("block", x, -1);
+  TensorId sum = b.linear("sum", x, 4);
+  for (const char* name : {"a", "b"})
+    sum = b.add_in_place(std::string("plus_") + name, sum, b.tanh(name, x));
+  sum = b.add("out", x, sum);
+  b.end_block();
+  const PlannedStep step =
+      plan_step(std::make_shared<const Trace>(b.finish(b.mean("loss", b.linear("last", sum, 4)))),
+                parse_strategy("checkpoint"));
+  EXPECT_THAT(run_again(step), testing::ElementsAre("sum", "a", "plus_a", "b"));
+  EXPECT_THAT(check(*step.trace, step.plan), IsEmpty());
+  EXPECT_THAT(validate(*step.trace, lower(*step.trace, step.plan)), IsEmpty());
+}
+
 }  // namespace
 }  // namespace tidemark::checkpoint_test

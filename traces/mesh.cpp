@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "base/error.h"
+#include "base/number_in.h"
 #include "base/quoted.h"
 
 namespace tidemark {
@@ -23,13 +23,11 @@ std::vector<std::string_view> axis_names() {
 }
 
 std::int64_t parse_size(std::string_view text, std::string_view axis) {
-  std::int64_t size = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (error != std::errc() || end != text.data() + text.size() || size < 1 ||
-      size > Mesh::most_gpus)
+  const auto size = number_in<std::int64_t>(text);
+  if (!size || *size < 1 || *size > Mesh::most_gpus)
     throw UsageError(fmt::format("mesh: {}: {} is not a whole number from 1 to {}", axis,
                                  quoted(text), Mesh::most_gpus));
-  return size;
+  return *size;
 }
 
 std::int64_t& size_named(Mesh& mesh, std::string_view name) {
@@ -108,15 +106,12 @@ Mesh parse_mesh(std::string_view text) {
 
 RankClass parse_rank(std::string_view text) {
   constexpr std::string_view stage = "pp";
-  RankClass rank;
-  const std::string_view number = text.starts_with(stage) ? text.substr(stage.size()) : "";
-  const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), rank.stage);
-  if (number.empty() || error != std::errc() || end != number.data() + number.size() ||
-      rank.stage < 0 || rank.stage >= Mesh::most_gpus)
+  const auto number = number_in<decltype(RankClass::stage)>(
+      text.starts_with(stage) ? text.substr(stage.size()) : "");
+  if (!number || *number < 0 || *number >= Mesh::most_gpus)
     throw UsageError(
         fmt::format("rank: {} is no pipeline stage, counted from 0 (as in pp0)", quoted(text)));
-  return rank;
+  return {*number};
 }
 
 namespace {
@@ -125,13 +120,11 @@ constexpr std::string_view chunks_key = "v=", blocks_key = "blocks=", group_key 
 
 // One that may be zero.
 std::int64_t schedule_count(std::string_view text, std::string_view key, std::int64_t least) {
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count < least ||
-      count > PipelineSchedule::most_chunks)
+  const auto count = number_in<std::int64_t>(text);
+  if (!count || *count < least || *count > PipelineSchedule::most_chunks)
     throw UsageError(fmt::format("schedule: {} {} is not a whole number from {} to {}", key,
                                  quoted(text), least, PipelineSchedule::most_chunks));
-  return count;
+  return *count;
 }
 
 void parse_blocks(std::string_view list, PipelineSchedule& schedule) {

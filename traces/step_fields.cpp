@@ -196,6 +196,13 @@ std::vector<StepField> arithmetic() {
                          "chunks of rows), fused-linear (Liger's, which makes the gradients "
                          "while it makes the loss), or dpo (TRL's: a sample is a pair, beside a "
                          "frozen reference) and dpo:precomputed (what that says is data)"}}})),
+      field<&StepOptions::expert_load>(
+          {.key = "expert_load",
+           .noun = "expert load",
+           .switches = {{"--expert-load", "WHAT",
+                         "how routers deal out visits of experts: even, worst (all tokens visit "
+                         "the same experts, those of one rank) or 1.5 (the busiest expert, or "
+                         "rank of experts, gets 1.5 times the average; default even)"}}}),
       field<&StepOptions::liger>(
           {.key = "liger",
            .id_prefix = "liger=",
@@ -347,14 +354,14 @@ std::vector<StepField> surroundings() {
 // Does not compile when StepOptions has a member more. Then give it a row, too.
 std::size_t count_members(const StepOptions& step) {
   const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
-               capability, padded, loss, liger, tuning, base, linears, optimizer, form, in_backward,
-               l2_decay, master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp,
-               mesh, context_form, sequence_parallel, schedule, rank, shard] = step;
+               capability, padded, loss, expert_load, liger, tuning, base, linears, optimizer, form,
+               in_backward, l2_decay, master_weights, keep_gradients, dropout, drop_path, framework,
+               ema, ddp, mesh, context_form, sequence_parallel, schedule, rank, shard] = step;
   return std::tuple_size_v<decltype(std::tie(
       batch, accumulate, sequence, target_sequence, image, head, precision, attention, capability,
-      padded, loss, liger, tuning, base, linears, optimizer, form, in_backward, l2_decay,
-      master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp, mesh, context_form,
-      sequence_parallel, schedule, rank, shard))>;
+      padded, loss, expert_load, liger, tuning, base, linears, optimizer, form, in_backward,
+      l2_decay, master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp, mesh,
+      context_form, sequence_parallel, schedule, rank, shard))>;
 }
 
 }  // namespace

@@ -4,8 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "base/number_in.h"
 #include "traces/replicas.h"
 
 namespace tidemark {
@@ -37,11 +36,11 @@ TokenLoss parse_token_loss(std::string_view text) {
           count.substr(0, 64)));
     return loss;
   }
-  const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), loss.chunks);
-  if (error != std::errc() || end != count.data() + count.size() || loss.chunks < 1 ||
-      loss.chunks > TokenLoss::most_chunks)
+  const auto chunks = number_in<std::int64_t>(count);
+  if (!chunks || *chunks < 1 || *chunks > TokenLoss::most_chunks)
     throw UsageError(fmt::format("loss: '{}' is not a number of chunks (chunked:8; 1 to {})",
                                  count.substr(0, 64), TokenLoss::most_chunks));
+  loss.chunks = *chunks;
   return loss;
 }
 

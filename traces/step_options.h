@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/expert_load.h"
 #include "traces/framework.h"
 #include "traces/head.h"
 #include "traces/mesh.h"
@@ -141,7 +142,8 @@ struct StepOptions {
   std::optional<Attention> attention = {};      ///< unset: sdpa, where the model's code calls it
   std::optional<std::int64_t> capability = {};  ///< 75, 80, …: whose kernels; unset: 80
   bool padded = false;  ///< batches hold padding, so that language models take a mask
-  std::optional<TokenLoss> loss = {};  ///< unset: all logits at once
+  std::optional<TokenLoss> loss = {};          ///< unset: all logits at once
+  std::optional<ExpertLoad> expert_load = {};  ///< of routers; unset: even
   bool liger = false;  ///< Liger's kernels where transformers composes, its loss among them
   Tuning tuning = {};
   std::optional<BaseWeights> base = {};    ///< unset: the precision's dtype

@@ -3,20 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "base/number_in.h"
 
 namespace tidemark::step_values {
 namespace {
 
 constexpr std::int64_t largest_count = std::int64_t{1} << 40;
-
-template <typename Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
-}
 
 bool is_count(std::int64_t value) { return value >= 1 && value <= largest_count; }
 bool is_possible(MicroBatches batches) {

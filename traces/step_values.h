@@ -31,6 +31,9 @@ concept IsNamed = requires(T value) {
 
 inline Tuning parsed(const Tuning&, std::string_view text) { return parse_tuning(text); }
 inline TokenLoss parsed(const TokenLoss&, std::string_view text) { return parse_token_loss(text); }
+inline ExpertLoad parsed(const ExpertLoad&, std::string_view text) {
+  return parse_expert_load(text);
+}
 inline Mesh parsed(const Mesh&, std::string_view text) { return parse_mesh(text); }
 inline RankClass parsed(const RankClass&, std::string_view text) { return parse_rank(text); }
 inline Sharding parsed(const Sharding&, std::string_view text) { return parse_sharding(text); }
@@ -137,6 +140,7 @@ template <typename T>
 std::vector<std::string_view> beginnings_of() {
   if constexpr (std::is_same_v<T, PipelineSchedule>) return names_of(pipeline_schedules);
   if constexpr (std::is_same_v<T, Sharding>) return names_of(sharding_kinds);
+  if constexpr (std::is_same_v<T, ExpertLoad>) return {"even", "worst"};
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "traces/expert_ops.h"
 #include "traces/linear_names.h"
 #include "traces/models/chunked_loss.h"
 #include "traces/models/liger.h"
@@ -482,6 +483,13 @@ void require_used_options(const Trace& trace) {
     throw UsageError(fmt::format(
         "--loss: {} has no logits of the next words (or caps them), which is what {} is for",
         trace.model, to_text(*trace.step.loss)));
+  const auto finds_visits = [](const OpaqueRow& row) { return row.operation == "aten::nonzero"; };
+  if (trace.step.expert_load && experts_in(trace) == 0 &&
+      std::ranges::none_of(trace.opaque_rows, finds_visits))
+    throw UsageError(fmt::format(
+        "--expert-load: {} has no experts, or all their rows in one tensor, whatever each gets "
+        "(leave it out; experts that ranks share: --framework megatron --mesh ep=N)",
+        trace.model));
   if (trace.step.liger && std::ranges::none_of(trace.opaque_rows, is_liger))
     throw UsageError(fmt::format(
         "--liger: Liger's kernels are known for LLaMA and its kin, not for {} (leave it out)",

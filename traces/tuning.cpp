@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/number_in.h"
 #include "traces/step_options.h"
 
 namespace tidemark {
@@ -31,20 +31,18 @@ constexpr std::array tuning_names = {
 static_assert(is_in_order(tuning_names));
 
 std::int64_t parse_rank(std::string_view text) {
-  std::int64_t rank = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  if (error != std::errc() || end != text.data() + text.size() || rank < 1 || rank > 65536)
+  const auto rank = number_in<std::int64_t>(text);
+  if (!rank || *rank < 1 || *rank > 65536)
     throw UsageError(fmt::format("tuning: r={} is not a rank (1 to 65536)", text.substr(0, 64)));
-  return rank;
+  return *rank;
 }
 
 double parse_dropout(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value < 1))
+  const auto value = number_in<double>(text);
+  if (!value || !(*value >= 0 && *value < 1))
     throw UsageError(fmt::format("tuning: dropout={} is not a probability (from 0 to below 1)",
                                  text.substr(0, 64)));
-  return value;
+  return *value;
 }
 
 bool parse_base_dtype(std::string_view text) {
@@ -58,11 +56,8 @@ bool parse_base_dtype(std::string_view text) {
 // 1 to 65536, or nothing.
 std::optional<std::int64_t> parse_width(std::string_view text) {
   constexpr std::int64_t most = 65536;
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > most)
-    return {};
-  return count;
+  const auto count = number_in<std::int64_t>(text);
+  return count && *count >= 1 && *count <= most ? count : std::nullopt;
 }
 
 // "tokens=20": peft has no number that it takes by itself.

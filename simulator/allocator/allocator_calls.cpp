@@ -103,6 +103,7 @@ class Listing {
     BufferId buffer;
     AllocatorCall call;
   };
+  static constexpr std::uint32_t none = UINT32_MAX;
 
   // Megatron-LM's distributed optimizer and DeepSpeed's make states with themselves.
   bool cuts_states() const {
@@ -142,6 +143,8 @@ class Listing {
     AllocatorCall call = allocation(b);
     const std::int64_t parts = is_state(b) ? parts_of_state(b) : 1;
     call.size = Bytes{call.size.count / parts};
+    if (first_state_.empty()) first_state_.assign(schedule_.buffers.size(), none);
+    first_state_[index(b)] = static_cast<std::uint32_t>(states_.size());
     states_.push_back({b, call});
     for (std::int64_t i = 1; i < parts; ++i) {
       call.slot = static_cast<std::uint32_t>(slots_++);
@@ -179,14 +182,15 @@ class Listing {
   // PyTorch's optimizers make the states of all weights before they update any; one of a hook has
   // one weight.
   void add_states(const Run& run) {
-    const bool is_of_one = trace_.step.update_in_backward && !trace_.update;
-    const std::span<const BufferId> writes = schedule_.writes(run);
-    const auto is_its_own = [&](const State& state) {
-      return !is_of_one || std::ranges::find(writes, state.buffer) != writes.end();
-    };
-    for (const State& state : states_)
-      if (is_its_own(state)) make(state.call, next_run_);
-    std::erase_if(states_, is_its_own);
+    if (!trace_.step.update_in_backward || trace_.update) {
+      for (const State& state : std::exchange(states_, {})) make(state.call, next_run_);
+      return;
+    }
+    for (const BufferId b : schedule_.writes(run)) {
+      if (!is_made_later_[index(b)]) continue;
+      std::uint32_t i = std::exchange(first_state_[index(b)], none);
+      for (; i < states_.size() && states_[i].buffer == b; ++i) make(states_[i].call, next_run_);
+    }
   }
 
   void make(const AllocatorCall& call, std::size_t at) {
@@ -212,7 +216,6 @@ class Listing {
     StreamId stream;
     std::uint32_t next;
   };
-  static constexpr std::uint32_t none = UINT32_MAX;
 
   void find_foreign_uses() {
     first_foreign_.assign(schedule_.buffers.size(), none);
@@ -262,7 +265,8 @@ class Listing {
   AllocatorCalls calls_;
   std::size_t slots_, most_scratch_ = 0;
   std::vector<bool> is_made_later_;                 // by buffer
-  std::vector<State> states_;                       // of them, until they are made
+  std::vector<State> states_;                       // of them; those of a buffer in a row
+  std::vector<std::uint32_t> first_state_;          // by buffer, until they are made
   std::vector<std::optional<AllocatorCall>> blas_;  // by thread, until it is made
   std::vector<AllocatorCall> made_;                 // by the first step
   std::size_t next_run_ = 0;                        // its first call

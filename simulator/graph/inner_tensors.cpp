@@ -64,10 +64,19 @@ InnerTensors of_gelu(const Trace& trace, const Op& op, const BackwardCall& call)
   return inner;
 }
 
+// y = x / share · kept, of each sample: the product's gradient is there until it is divided, by
+// when dy is gone unless others keep it.
+InnerTensors of_drop_path(const Trace& trace, const Op& op, const BackwardCall& call) {
+  InnerTensors inner;
+  if (call.keeps_dy) inner.add(bytes_of(trace, trace.inputs(op)[0]));
+  return inner;
+}
+
 }  // namespace
 
 bool has_inner_tensors(const Trace& trace, const Op& op) {
   const bool is_composed = op.kind == OpKind::GeluComposed || op.kind == OpKind::Mul ||
+                           op.kind == OpKind::DropPath ||
                            (op.kind == OpKind::RmsNorm && op.outputs > 2);
   return is_composed && find_framework(trace.step.framework).op_scratch;
 }
@@ -75,6 +84,7 @@ bool has_inner_tensors(const Trace& trace, const Op& op) {
 InnerTensors inner_tensors(const Trace& trace, const Op& op, const BackwardCall& call) {
   if (!has_inner_tensors(trace, op)) return {};
   if (op.kind == OpKind::RmsNorm) return of_rms_norm(trace, op, call);
+  if (op.kind == OpKind::DropPath) return of_drop_path(trace, op, call);
   return op.kind == OpKind::Mul ? of_product(trace, op, call) : of_gelu(trace, op, call);
 }
 

@@ -33,14 +33,16 @@ std::optional<Exchange> exchange_of_op(const Trace& trace, const Run& run) {
   const bool is_forward = run.task == Task::Forward || run.task == Task::Recompute;
   if (run.op == no_op || (!is_forward && run.task != Task::Backward)) return {};
   const Op& op = trace[run.op];
+  const auto larger = [&] {
+    return std::max(size(trace[trace.inputs(op)[0]]), size(trace[trace.outputs(op)[0]]));
+  };
   if (expert_op(trace, op) == ExpertOp::Exchange)
-    return Exchange{Pattern::AllToAll, Axis::Data, size(trace[trace.inputs(op)[0]])};
+    return Exchange{Pattern::AllToAll, Axis::Data, larger()};
   if (exchanges_heads(trace, op))
     return Exchange{Pattern::AllToAll, Axis::Context, size(trace[trace.inputs(op)[0]])};
   const auto pattern = is_forward ? forward_pattern(op.kind) : backward_pattern(op.kind);
   if (!pattern) return {};
-  return Exchange{*pattern, exchange_axis(trace, op),
-                  std::max(size(trace[trace.inputs(op)[0]]), size(trace[trace.outputs(op)[0]]))};
+  return Exchange{*pattern, exchange_axis(trace, op), larger()};
 }
 
 Pattern pattern_of(Task collective) {

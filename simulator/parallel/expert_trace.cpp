@@ -1,7 +1,8 @@
 // Example, four experts and two ranks:
 //   alone   visits ─sort─► ─products of experts 0 to 3─► ─sort─► ─unpermute─►
 //   rank 0  visits ─exchange─► ─sort─► ─products of 0 and 1─► ─sort─► ─exchange─► ─unpermute─►
-// As many visits come as go, for experts get equal shares. A rank with one expert sorts nothing.
+// As many visits come as go if experts get equal shares; else the rank at hand is the busiest, to
+// which more come. A rank with one expert sorts nothing.
 #include "simulator/parallel/expert_trace.h"
 
 #include <fmt/format.h>
@@ -94,6 +95,50 @@ class ExchangedVisits {
   TraceEdit edit_;
 };
 
+// By tensor: rows are visits that came from other ranks, up to where they go back.
+std::vector<bool> visits_that_came(const Trace& trace) {
+  std::vector<bool> came(trace.tensors.size());
+  for (const Op& op : trace.ops) {
+    const auto is_one = [&](TensorId input) { return came[index(input)]; };
+    const bool reads = std::ranges::any_of(trace.inputs(op), is_one);
+    const bool exchanges = expert_op(trace, op) == ExpertOp::Exchange;
+    if (reads == exchanges) continue;
+    for (const TensorId output : trace.outputs(op)) came[index(output)] = true;
+  }
+  return came;
+}
+
+// Of all ranks that share experts, so many in all: what visits them, and how many visits a rank has
+// of its own tokens. Layers are alike.
+struct SharedRouting {
+  Routing all;
+  std::int64_t visits = 0;
+};
+
+SharedRouting routing_of(const Trace& trace, std::int64_t experts) {
+  const auto permutes = [&](const Op& op) { return expert_op(trace, op) == ExpertOp::Permute; };
+  const Op& op = *std::ranges::find_if(trace.ops, permutes);
+  const std::int64_t tokens = trace[trace.inputs(op)[0]].shape[0];
+  const std::int64_t visits = trace[trace.outputs(op)[0]].shape[0];
+  return {{tokens * trace.step.mesh.experts, visits / tokens, experts}, visits};
+}
+
+Trace with_busiest_rank(Trace trace, const ExpertLoad& load, std::int64_t experts) {
+  const std::vector<bool> came = visits_that_came(trace);
+  const auto [all, visits] = routing_of(trace, experts);
+  const std::int64_t most = busiest_visits(load, all, trace.step.mesh.experts);
+  for (std::size_t t = 0; t < came.size(); ++t) {
+    if (!came[t]) continue;
+    const auto old = trace.tensors[t].shape.dims();
+    std::vector<std::int64_t> dims(old.begin(), old.end());
+    const auto rows = std::ranges::find(dims, visits);  // a transposed copy has them last
+    if (rows == dims.end()) continue;
+    *rows = most;
+    trace.tensors[t].shape = Shape(dims);
+  }
+  return trace;
+}
+
 Trace without_sorts(const Trace& trace) {
   TraceEdit edit(trace);
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
@@ -111,8 +156,11 @@ Trace without_sorts(const Trace& trace) {
 Trace share_experts(Trace trace) {
   if (trace.step.mesh.experts == 1) return trace;
   check_sizes(trace);
+  const std::int64_t experts = experts_in(trace);
   cut_weights(trace);
-  return ExchangedVisits(trace).run();
+  const Trace shared = ExchangedVisits(trace).run();
+  const std::optional<ExpertLoad> load = trace.step.expert_load;
+  return load ? with_busiest_rank(shared, *load, experts) : shared;
 }
 
 Trace with_counted_experts(Trace trace) {

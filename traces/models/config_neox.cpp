@@ -100,6 +100,7 @@ ModelConfig read_opt(Fields& root) {
   config.epsilon = usual.epsilon;  // the file does not say it
   config.mlp = count(root, "ffn_dim", usual.mlp, widest);
   config.residual_dropout = probability(root, "dropout", 0.1);
+  config.mlp_in_block = true;
   const bool bias = root.boolean_or("enable_bias", true);
   config.qkv_bias = config.out_bias = config.mlp_bias = bias;
   config.block =

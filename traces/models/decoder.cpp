@@ -56,7 +56,8 @@ struct DecoderBlock {
                            .activation = config.activation,
                            .width = config.mlp,
                            .bias = config.mlp_bias,
-                           .out_dropout = config.drops_inside ? residual_dropout() : 0};
+                           .out_dropout = config.drops_inside ? residual_dropout() : 0,
+                           .is_in_block = config.mlp_in_block};
     const TensorId y = has_experts ? mixed(x, inside) : mlp(b, name + ".mlp", x, inside);
     if (!config.drops_sum) named(y);  // else the name is that of the sum
     return drops_branches() ? b.dropout(name + ".mlp.drop", y, residual_dropout()) : y;

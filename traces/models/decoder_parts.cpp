@@ -65,7 +65,7 @@ TensorId norm(TraceBuilder& b, const std::string& name, TensorId x, NormForm for
 TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const MlpConfig& config) {
   const std::int64_t width = b.shape(x).back();
   b.begin_function();
-  b.local(x);
+  if (!config.is_in_block) b.local(x);
   const auto last = [&](std::string_view which, TensorId y) {
     y = b.dropout(name + ".inner_drop", y, config.dropout);
     if (config.reads_as_weights && b.framework().autocast_casts && !b.step().base)

@@ -60,6 +60,7 @@ struct MlpConfig {
   double dropout = 0;             ///< of what the last product reads
   bool reads_as_weights = false;  ///< … which is cast to the dtype of the weights, autocast or not
   double out_dropout = 0;         ///< of what comes out, before the MLP returns
+  bool is_in_block = false;       ///< whose code gives fc1's output the name of what it reads
 };
 
 /// x [..., width] → [..., width]

@@ -1,8 +1,8 @@
 // A mixture of experts op by op, as transformers' modeling_mixtral.py, modeling_qwen2_moe.py,
 // modeling_qwen3_moe.py and modeling_olmoe.py of 4.57 run it: the router picks experts for each
 // token; then one expert after the other looks up its tokens, and what it makes of them is added to
-// the sum. Which tokens an expert gets is known at run time only: here all get as many. What picks,
-// finds, looks up and adds are opaque ops.
+// the sum. Which tokens an expert gets is known at run time only: here all get as many, or what
+// --expert-load says. What picks, finds, looks up and adds are opaque ops.
 #include <fmt/format.h>
 
 #include <array>
@@ -21,6 +21,11 @@ struct Mixture {
   ActivationForm activation;
 
   Bytes bytes(TensorId x) const { return size(b[x]); }
+
+  ExpertLoad load() const { return b.step().expert_load.value_or(ExpertLoad{1}); }
+
+  // What picks experts in a replay deals out visits evenly.
+  Formula picks() const { return load().factor == 1 ? Formula::EvenTopK : Formula::None; }
 
   // Each op's own row; `gradients` and `saved` as in OpaqueRow.
   TensorId opaque(const std::string& suffix, std::span<const TensorId> inputs,
@@ -46,9 +51,8 @@ struct Mixture {
     const TensorId logits = b.local(b.linear_with(router, read, wide));
     const TensorId shares = b.local(b.sigmoid(router + ".sigmoid", logits));
     const OutputSpec best{"", picked, DType::Int64};
-    const TensorId experts =
-        b.local(opaque(".router.top", std::array{shares}, std::span(&best, 1),
-                       {.operation = "aten::topk", .computes = Formula::EvenTopK}));
+    const TensorId experts = b.local(opaque(".router.top", std::array{shares}, std::span(&best, 1),
+                                            {.operation = "aten::topk", .computes = picks()}));
     const OutputSpec found{"", picked, b[shares].dtype};
     const Attribute along_experts{AttributeKey::Axis, 1};
     TensorId weights = opaque(".router.found", std::array{shares, experts}, std::span(&found, 1),
@@ -72,11 +76,9 @@ struct Mixture {
     const TensorId shares = b.softmax(name + ".router.softmax", logits, true);
     const std::array best = {OutputSpec{"", picked, DType::Float32},
                              OutputSpec{"experts", picked, DType::Int64}};
-    TensorId weights = opaque(".router.top", std::array{shares}, best,
-                              {.operation = "aten::topk",
-                               .gradients = 1,
-                               .saved = output_bit(1),
-                               .computes = Formula::EvenTopK});
+    TensorId weights = opaque(
+        ".router.top", std::array{shares}, best,
+        {.operation = "aten::topk", .gradients = 1, .saved = output_bit(1), .computes = picks()});
     const TensorId experts{static_cast<std::uint32_t>(index(weights) + 1)};
     b.local(experts);
     if (config.renormalizes) weights = renormalized(weights);
@@ -177,11 +179,11 @@ struct Mixture {
     const OutputSpec zeros{"", b.shape(rows), as_weights ? b[routes.weights].dtype : dtype};
     TensorId sum = opaque(".zeros", std::array{rows}, std::span(&zeros, 1),
                           {.operation = "aten::zeros_like", .computes = Formula::Zeros});
-    const std::int64_t visits = b.shape(rows)[0] * config.per_token;
+    const std::vector<std::int64_t> visits =
+        visits_by_expert(load(), {b.shape(rows)[0], config.per_token, config.count});
     OfExpert names;
-    for (std::int64_t i = 0; i < std::min(config.count, visits); ++i)
-      sum =
-          with_expert(i, (visits - i + config.count - 1) / config.count, rows, routes, sum, names);
+    for (std::size_t i = 0; i < visits.size(); ++i)
+      sum = with_expert(static_cast<std::int64_t>(i), visits[i], rows, routes, sum, names);
     sum = b.cast(name + ".sum.round", sum, dtype);
     if (config.shared_width > 0) sum = with_shared(rows, sum);
     return b.view(name + ".tokens", sum, s);

@@ -1,7 +1,7 @@
 // A mixture of experts op by op, as Megatron-LM's core runs it (core/transformer/moe: moe_layer.py,
 // router.py, moe_utils.py, experts.py): a token's visits of experts become rows, sorted by expert,
 // and one product has the weights of all experts as an operand. Each visit
-// is weighted inside of its expert. Here all experts get as many.
+// is weighted inside of its expert. Which expert gets how many changes no size on one rank.
 //
 //   tokens ─permute─► visits ─sort─► ─fc1─► ─act · share─► ─fc2─► ─sort─► ─unpermute─► tokens
 //

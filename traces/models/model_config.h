@@ -225,6 +225,7 @@ struct DecoderConfig {
   bool plain_scores = false;  ///< a mask for each sample, softmax in their own dtype (Falcon)
   bool own_loss = false;   ///< up to transformers 4.47, which calls logits in fp32 alike (Mistral)
   bool drops_sum = false;  ///< residual_dropout of both parallel branches together
+  bool mlp_in_block = false;  ///< the block calls fc1 and fc2 itself (OPT)
   bool drops_inside = false;  ///< … of each branch before it returns (StarCoder2)
   BlockNames names = BlockNames::None;
   bool packed_qkv = false;

@@ -93,6 +93,17 @@ TEST(InnerTensors, OfAFactorIn16BitsAreItsGradientInFp32) {
   EXPECT_THAT(inner_of(trace, OpKind::Mul, {.gradients = 2}), ElementsAre(fp32));
 }
 
+// dy times what stays of each sample, before it is divided; beside it dy is gone, or of a
+// residual's shortcut, too.
+TEST(InnerTensors, OfADroppedPathIsTheProductsGradient) {
+  const Trace trace = built(Precision::Fp32, [](TraceBuilder& b, TensorId x) {
+    return b.drop_path("drop_path", x, 0.1);
+  });
+  EXPECT_THAT(inner_of(trace, OpKind::DropPath, {.gradients = 1}), IsEmpty());
+  EXPECT_THAT(inner_of(trace, OpKind::DropPath, {.gradients = 1, .keeps_dy = true}),
+              ElementsAre(fp32));
+}
+
 TEST(InnerTensors, AreKnownOfFrameworksWhoseKernelsAre) {
   TraceBuilder b("inner", "toy", {.framework = "paper"});
   const TensorId x = b.linear("fc", b.input("x", {6, 32}, DType::Float32), 32);

@@ -137,6 +137,33 @@ TEST(ExpertParallel, KeepsInputHalvesAndProductOfEachVisit) {
   EXPECT_EQ(kept_with(3) - kept_with(2), depth * tokens * (of_visit + of_pick));
 }
 
+// All tokens of all ranks visit the experts of one: 8 · tokens visits at 8 ranks of one expert and
+// at 4 of two, where equal shares make 2 · tokens. Where its own tokens' visits come from it keeps
+// as before; with half as many again, so much of it.
+TEST(ExpertParallel, KeepsAllThatComesToTheBusiestRank) {
+  const auto kept_with = [](std::int64_t ranks, std::optional<ExpertLoad> load) {
+    StepOptions options = of_expert_ranks(ranks);
+    options.expert_load = load;
+    return kept_at_the_loss(small_mixture(), options);
+  };
+  const std::int64_t of_visit = 2 * (h + 2 * f + f) + 2;
+  for (const std::int64_t ranks : {4, 8}) {
+    const std::int64_t even = kept_with(ranks, {});
+    EXPECT_EQ(kept_with(ranks, ExpertLoad{1}), even);
+    EXPECT_EQ(kept_with(ranks, ExpertLoad{1.5}) - even, depth * tokens * of_visit);
+    EXPECT_EQ(kept_with(ranks, ExpertLoad{}) - even, depth * 6 * tokens * of_visit);
+  }
+}
+
+TEST(ExpertParallel, ExchangesWhatTheBusiestRankGets) {
+  StepOptions options = of_expert_ranks(8);
+  const auto even = exchanged(small_mixture(), options, Axis::Data)[Pattern::AllToAll];
+  options.expert_load = ExpertLoad{};
+  const auto worst = exchanged(small_mixture(), options, Axis::Data)[Pattern::AllToAll];
+  EXPECT_EQ(worst.count, even.count);
+  EXPECT_EQ(worst.bytes, 4 * even.bytes);
+}
+
 TEST(ExpertParallel, OfMoreRanksNeedsLessBetweenSteps) {
   const auto between_steps = [](std::int64_t ranks) {
     const Schedule schedule =

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "simulator/needs.h"
+#include "traces/expert_ops.h"
 
 namespace tidemark {
 namespace {
@@ -42,15 +43,29 @@ double flops_of(const Trace& trace, const Op& op, std::uint32_t gradients) {
   return forward * (1 + std::popcount(gradients & 3));
 }
 
+// Of the visits of its experts, the share that a rank would get if all got as many: as many as its
+// own tokens make (--expert-load).
+double even_share(const Trace& trace) {
+  if (trace.step.mesh.experts == 1 || !trace.step.expert_load) return 1;
+  for (const Op& op : trace.ops)
+    if (expert_op(trace, op) == ExpertOp::Exchange)
+      return elements(trace[trace.inputs(op)[0]]) / elements(trace[trace.outputs(op)[0]]);
+  return 1;
+}
+
 }  // namespace
 
 double model_flops(const Trace& trace) { return model_flops(trace, derive_gradients(trace)); }
 
 double model_flops(const Trace& trace, std::span<const std::uint32_t> gradients) {
+  const double of_experts = even_share(trace);
   double flops = 0;
-  for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    if (is_product(row_of(trace.ops[i].kind).work) || trace.ops[i].kind == OpKind::Opaque)
-      flops += flops_of(trace, trace.ops[i], gradients[i]);
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    const Op& op = trace.ops[i];
+    if (!is_product(row_of(op.kind).work) && op.kind != OpKind::Opaque) continue;
+    const bool is_shared = of_experts != 1 && is_product_of_experts(trace, op);
+    flops += flops_of(trace, op, gradients[i]) * (is_shared ? of_experts : 1);
+  }
   return flops;
 }
 

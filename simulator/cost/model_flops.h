@@ -9,7 +9,8 @@ namespace tidemark {
 
 /// FLOP of the matrix products of one step, and of opaque ops that say theirs, forward and
 /// backward, nothing twice: no recomputation, neither a strategy's nor that inside fused attention.
-/// Causal attention counts in full, as in arXiv 2204.02311, appendix B.
+/// Causal attention counts in full, as in arXiv 2204.02311, appendix B. Of the busiest of the ranks
+/// that share experts, what all of them do on average.
 double model_flops(const Trace& trace);
 /// The same, given which inputs of each op get a gradient.
 double model_flops(const Trace& trace, std::span<const std::uint32_t> gradients);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulator/cost/model_flops.h"
 #include "simulator/parallel/contiguous.h"
 #include "simulator/parallel/exchanges.h"
 #include "simulator/parallel/expert_trace.h"
@@ -153,6 +154,14 @@ TEST(ExpertParallel, KeepsAllThatComesToTheBusiestRank) {
     EXPECT_EQ(kept_with(ranks, ExpertLoad{1.5}) - even, depth * tokens * of_visit);
     EXPECT_EQ(kept_with(ranks, ExpertLoad{}) - even, depth * 6 * tokens * of_visit);
   }
+}
+
+// Who has more visits than others does not make the model larger.
+TEST(ExpertParallel, CountsTheModelsArithmeticOfAnAverageRank) {
+  StepOptions options = of_expert_ranks(4);
+  const double even = model_flops(build_rank_trace(small_mixture(), options));
+  options.expert_load = ExpertLoad{};
+  EXPECT_DOUBLE_EQ(model_flops(build_rank_trace(small_mixture(), options)), even);
 }
 
 TEST(ExpertParallel, ExchangesWhatTheBusiestRankGets) {

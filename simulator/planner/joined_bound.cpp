@@ -109,7 +109,7 @@ class Planner::LeastCosts {
       const auto extend = [&](std::size_t to) {
         for (; end < to; ++end) {
           const StageCost& cost = planner.reference_.stages[end];
-          kept.bytes += cost.first.kept;
+          kept.bytes += planner.bare_.stages[end].first.kept;
           kept.time += cost.time - planner_.reference_.stages[end].time;
         }
       };

@@ -107,7 +107,7 @@ double best_bound(const Moments& moments, double link) {
 
 // Of whatever the stage may do.
 std::int64_t Planner::least_forward(std::size_t stage) const {
-  std::int64_t least = reference_.stages[stage].first.forward;
+  std::int64_t least = bare_.stages[stage].first.forward;
   for_each_operators(stages_.all[stage], [&](std::uint32_t operators) {
     const Planner& planner = of(operators);
     for (const Mode& mode : planner.modes_)
@@ -119,9 +119,9 @@ std::int64_t Planner::least_forward(std::size_t stage) const {
 
 // Operators may do without parameters.
 std::int64_t Planner::bytes_before() const {
-  std::int64_t least = reference_.before;
+  std::int64_t least = bare_.before;
   for (const BlockOperators& each : operators_)
-    least = std::min(least, each.everywhere->reference_.before);
+    least = std::min(least, each.everywhere->bare_.before);
   return least;
 }
 
@@ -173,15 +173,29 @@ std::vector<double> Planner::gone_by(double link) const {
   return gone;
 }
 
+// By stage: what those before it are charged for and its forward finds in any case, because it or
+// one behind it reads it, too.
+std::vector<std::int64_t> Planner::charged_before_last_read() const {
+  std::vector<std::int64_t> charged(stages_.all.size());
+  for (std::size_t s = 0; s < stages_.all.size(); ++s)
+    for (const auto& [storage, bytes] : stages_.all[s].shared_reads)
+      for (std::size_t later = s + 1; later < stages_.all.size() &&
+                                      stages_.all[later].begin <= needs_.last_read[index(storage)];
+           ++later)
+        charged[later] += bytes;
+  return charged;
+}
+
 // Before each stage's forward, and after the last: what is left for what stages before it keep.
 std::vector<double> Planner::forward_room(const Moment& moment, std::int64_t bytes,
                                           double link) const {
   const std::int64_t left = bytes - bytes_before();
   const std::int64_t gradients = gradients_beside(moment);
   const std::vector<double> gone = gone_by(link);
+  const std::vector<std::int64_t> charged = charged_before_last_read();
   std::vector<double> room;
   for (std::size_t s = 0; s < stages_.all.size(); ++s)
-    room.push_back(gone[s] + static_cast<double>(left - gradients - least_forward(s)));
+    room.push_back(gone[s] + static_cast<double>(left - gradients - least_forward(s) + charged[s]));
   room.push_back(gone.back() + static_cast<double>(left));
   return room;
 }
@@ -197,10 +211,10 @@ std::vector<double> Planner::backward_room(const Moment& moment, std::int64_t by
     if (chunks_.size() > 1 && !moment.beside[c].has_gradients) left += gradients_of[c];
   std::vector<double> room;
   for (std::size_t s = 0; s < stages_.all.size(); ++s) {
-    std::int64_t gradients = reference_.stages[s].first.gradients;
+    std::int64_t gradients = bare_.stages[s].first.gradients;
     std::int64_t working = least_backward_[s] - gradients - undone_bytes(s);
     for (const BlockOperators& each : operators_) {
-      const std::int64_t its = each.everywhere->reference_.stages[s].first.gradients;
+      const std::int64_t its = each.everywhere->bare_.stages[s].first.gradients;
       working = std::min(working, each.everywhere->least_backward_[s] - its);
       gradients = std::min(gradients, its);
     }
@@ -238,7 +252,8 @@ Hull Planner::hull_at(std::size_t stage, Held held) const {
     const std::int64_t decided = decided_bytes(*planner.trace_, its);
     for (const auto* corners : {&proposals[its.kind], &planner.undoing_[its.kind]}) {
       if (corners->empty() && corners != &proposals[its.kind]) continue;
-      for (const Corner& corner : hull_from(*corners, kept.first.kept, decided))
+      for (const Corner& corner :
+           hull_from(*corners, planner.bare_.stages[stage].first.kept, decided))
         all.push_back({corner.kept, corner.time + later});
     }
     is_mixed = is_mixed || planner.undoes_[its.kind];

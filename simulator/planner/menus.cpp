@@ -147,9 +147,9 @@ std::vector<std::int64_t> Planner::least_bytes() const {
 
 void Planner::propose() {
   const Schedule kept = schedule_of(*measured_, needs_, keep_everything(*trace_));
-  reference_ = survey(*trace_, stages_, kept, *costs_, device_, counted_);
-  least_backward_ =
-      least_backward(*trace_, stages_, kept, reference_, device_, counted_, least_bytes());
+  reference_ = survey(*trace_, stages_, kept, *costs_, device_, counted_, Shared::Held);
+  bare_ = survey(*trace_, stages_, kept, *costs_, device_, counted_);
+  least_backward_ = least_backward(*trace_, stages_, kept, bare_, device_, counted_, least_bytes());
   forward_load_ = forward_load(*trace_, kept, *costs_, trace_->step.accumulate.count);
   forward_ns_ = forward_in(resource_);
   gradient_runs_ = runs_of_backward(*measured_, kept, *costs_, counted_.like_second);
@@ -314,15 +314,15 @@ Survey Planner::survey_of(const Stages& stages, const std::vector<const LocalPla
 }
 
 Survey Planner::survey_of(const Stages& stages, const Plan& whole) const {
-  return survey(*trace_, stages, schedule_of(*measured_, needs_, whole), *costs_, device_,
-                counted_);
+  return survey(*trace_, stages, schedule_of(*measured_, needs_, whole), *costs_, device_, counted_,
+                Shared::Held);
 }
 
 Survey Planner::surveyed(const StepAtHand& step, const Stages& stages,
                          const std::vector<const LocalPlan*>& locals) const {
   const Plan plan = assembled(step.trace, stages, locals);
   return survey(step.trace, stages, schedule_of(step.passes, step.needs, plan), step.costs, device_,
-                counted_);
+                counted_, Shared::Held);
 }
 
 namespace {

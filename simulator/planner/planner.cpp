@@ -75,6 +75,7 @@ Planner::Planner(const Planner& other)
       forward_ns_(other.forward_ns_),
       gradient_runs_(other.gradient_runs_),
       reference_(other.reference_),
+      bare_(other.bare_),
       least_backward_(other.least_backward_),
       keeping_(other.keeping_),
       free_(other.free_),

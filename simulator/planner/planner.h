@@ -301,6 +301,7 @@ class Planner {
   Survey survey_of(const Stages& stages, const std::vector<const LocalPlan*>& locals) const;
   Survey survey_of(const Stages& stages, const Plan& whole) const;
   std::int64_t need_of(std::size_t stage, const StageCost& cost, std::int64_t late) const;
+  std::vector<std::int64_t> charged_before_last_read() const;
   std::vector<double> forward_room(const Moment& moment, std::int64_t bytes, double link) const;
   std::vector<double> backward_room(const Moment& moment, std::int64_t bytes, double link) const;
   std::vector<double> gone_by(double link) const;
@@ -337,14 +338,16 @@ class Planner {
   std::shared_ptr<const GradientNoise> noise_;  ///< none where gradients are exact
   std::unique_ptr<CostModel> costs_;            ///< none where nothing is measured anew
   double share_beyond_ = 0;
-  bool offers_copies_ = false;                ///< to the host's memory
-  std::vector<std::vector<Coded>> coded_;     ///< by tensor; empty where nothing may be coded
-  std::int64_t steady_ = 0;                   ///< bytes of the ranges of codes, at most
-  Resource resource_ = Resource::Time;        ///< that counts
-  std::vector<Load> forward_load_;            ///< by op: of its forward, in all passes
-  std::vector<std::int64_t> forward_ns_;      ///< … of what counts, in ns
-  std::vector<SharedRuns> gradient_runs_;     ///< that recovery may run beside
-  Survey reference_;                          ///< of the plan that keeps everything
+  bool offers_copies_ = false;             ///< to the host's memory
+  std::vector<std::vector<Coded>> coded_;  ///< by tensor; empty where nothing may be coded
+  std::int64_t steady_ = 0;                ///< bytes of the ranges of codes, at most
+  Resource resource_ = Resource::Time;     ///< that counts
+  std::vector<Load> forward_load_;         ///< by op: of its forward, in all passes
+  std::vector<std::int64_t> forward_ns_;   ///< … of what counts, in ns
+  std::vector<SharedRuns> gradient_runs_;  ///< that recovery may run beside
+  Survey reference_;                       ///< of the plan that keeps everything
+  /// … without what reruns alone would read; bounds count that where it is read.
+  Survey bare_;
   std::vector<std::int64_t> least_backward_;  ///< by stage
   std::vector<Mode> modes_;
   /// By kind: the hulls over local plans that keep what is held, and over all.

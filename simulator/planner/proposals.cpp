@@ -4,6 +4,7 @@
 //                                         time beside; source → op where that is below 0
 //   maker → value, price · bytes          kept, because a rerun reads what its maker does not make
 //   value → reader, infinite              of a value that no gradient needs
+//   writer → maker, infinite              who works in place on a value runs again with its maker
 // A stage's inputs stay, as they are or in codes, whatever runs again: each has the form that is
 // cheapest by itself.
 #include "simulator/planner/proposals.h"
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "simulator/planner/alike_nodes.h"
 #include "simulator/planner/min_cut.h"
@@ -76,16 +78,19 @@ class Cutting {
       const auto node = static_cast<std::uint32_t>(labels.size());
       const auto [found, is_new] = values.try_emplace(storage, node);
       if (!is_new) return found->second;
-      labels.push_back(label_of({2, is_inside(storage), rounded(size(in_.trace[storage]))}));
+      labels.push_back(label_of({2, is_inside(storage), charged(storage)}));
       if (is_inside(storage)) edges.push_back({static_cast<std::uint32_t>(offset(storage)), node});
       return node;
     };
     for (std::uint32_t i = 0; i < ops; ++i) {
       if (!may_run_again(i)) continue;
       for (const TensorId input : in_.trace.inputs(op_at(i)))
-        if (is_charged(in_.trace[input].storage))
+        if (charged(in_.trace[input].storage) > 0)
           edges.push_back({value_node(in_.trace[input].storage), i});
     }
+    for (const Writer& writer : writers_in_place())
+      edges.push_back(
+          {static_cast<std::uint32_t>(writer.op), static_cast<std::uint32_t>(writer.maker)});
     std::vector<std::uint32_t> first = first_alike(std::move(labels), edges);
     first.erase(first.begin(), first.begin() + ops);
     first.resize(decided);
@@ -221,10 +226,12 @@ class Cutting {
         readers[in_.trace[input].storage].push_back(i);
       if (!may_run_again(i)) continue;
       for (const TensorId input : in_.trace.inputs(op_at(i)))
-        if (const TensorId storage = in_.trace[input].storage; is_charged(storage))
+        if (const TensorId storage = in_.trace[input].storage; charged(storage) > 0)
           add_read(i, storage, number);
     }
     for (Value& value : values_) value.readers = readers[value.storage];
+    for (const Writer& writer : writers_in_place())
+      cut_.add_edge(nodes_[writer.op], nodes_[writer.maker], MinCut::infinite / 4);
     find_last_uses(readers);
   }
 
@@ -234,10 +241,40 @@ class Cutting {
     if (is_new) {
       const MinCut::Node node = cut_.add_node();
       const MinCut::Node maker = is_inside(storage) ? nodes_[offset(storage)] : MinCut::source;
-      values_.push_back(
-          {storage, rounded(size(in_.trace[storage])), node, cut_.add_edge(maker, node, 0), {}});
+      values_.push_back({storage, charged(storage), node, cut_.add_edge(maker, node, 0), {}});
     }
     cut_.add_edge(values_[found->second].node, nodes_[reader], MinCut::infinite / 4);
+  }
+
+  struct Writer {
+    std::size_t op, maker;
+  };
+
+  // Who works in place on what another op of the stage has made, before anybody else reads it: if
+  // it is made again they run again, too, for what they leave is what is read.
+  std::vector<Writer> writers_in_place() const {
+    std::vector<Writer> writers;
+    std::unordered_set<TensorId> read;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (is_view(op_at(i).kind)) continue;
+      std::unordered_set<TensorId> written;
+      for (const TensorId output : in_.trace.outputs(op_at(i)))
+        if (const TensorId storage = in_.trace[output].storage; storage != output) {
+          written.insert(storage);
+          if (is_made_by_one(storage) && may_run_again(i) && !read.contains(storage))
+            writers.push_back({i, offset(storage)});
+        }
+      for (const TensorId input : in_.trace.inputs(op_at(i)))
+        if (const TensorId storage = in_.trace[input].storage; !written.contains(storage))
+          read.insert(storage);
+    }
+    return writers;
+  }
+
+  // Its maker runs again for it alone.
+  bool is_made_by_one(TensorId storage) const {
+    return is_inside(storage) && may_run_again(offset(storage)) &&
+           in_.trace.outputs(op_at(offset(storage))).size() == 1;
   }
 
   // What each op makes is read last by gradients, or by one of these if it runs again.
@@ -299,12 +336,17 @@ class Cutting {
     return is_needed ? std::optional(branch) : std::nullopt;
   }
 
-  // There only for reruns: no gradient needs it, and nobody behind the stage could have it kept.
-  bool is_charged(TensorId storage) const {
-    const std::size_t s = index(storage);
-    const OpId last = in_.needs.last_read[s];
-    return in_.needs.producer[s] != no_op && in_.needs.uses[s] == 0 && last != no_op &&
-           index(last) >= begin_ && index(last) < begin_ + count_;
+  // Of what is there only for reruns, because no gradient needs it: of what the stage has made and
+  // nobody behind it could have kept, all.
+  std::int64_t charged(TensorId storage) const {
+    if (!is_inside(storage)) {
+      const auto charge = std::ranges::find(in_.stage.shared_reads, storage, &SharedRead::storage);
+      return charge == in_.stage.shared_reads.end() ? 0 : charge->bytes;
+    }
+    const OpId last = in_.needs.last_read[index(storage)];
+    const bool is_read_behind = last == no_op || index(last) >= begin_ + count_;
+    return in_.needs.uses[index(storage)] > 0 || is_read_behind ? 0
+                                                                : rounded(size(in_.trace[storage]));
   }
   bool is_inside(TensorId storage) const {
     const OpId producer = in_.needs.producer[index(storage)];

@@ -10,6 +10,7 @@
 #include "simulator/parallel/shards.h"
 #include "simulator/parallel/stage_trace.h"
 #include "simulator/parallel/wrapped_groups.h"
+#include "simulator/planner/survey.h"
 
 namespace tidemark {
 namespace {
@@ -57,6 +58,8 @@ class Signing {
     sign_gathered();
     for (std::size_t i = index(stage_.begin); i < index(stage_.end); ++i) sign_op(i);
     for (const bool is_needed_here : stage_.needed_here) add(is_needed_here);
+    if (crossing_ == Crossing::Counted)
+      for (const SharedRead& read : stage_.shared_reads) add(read.bytes);
     return std::move(signature_);
   }
 
@@ -195,6 +198,52 @@ void find_all(const Trace& trace, const Needs& needs, Stage& stage) {
   find_inputs(trace, needs, stage);
 }
 
+bool works_in_place_on(const Trace& trace, const Op& op, TensorId storage) {
+  return std::ranges::any_of(trace.outputs(op), [&](TensorId output) {
+    return output != storage && trace[output].storage == storage;
+  });
+}
+
+// Calls visit(storage) for what the op reads if it runs again, and no gradient needs.
+template <typename Visit>
+void for_each_read_again(const Trace& trace, const Needs& needs, std::size_t number, Visit visit) {
+  const Op& op = trace.ops[number];
+  if (needs.runs_once[number] || is_view(op.kind)) return;
+  for (const TensorId input : trace.inputs(op)) {
+    const TensorId storage = trace[input].storage;
+    if (needs.producer[index(storage)] != no_op && needs.uses[index(storage)] == 0 &&
+        !works_in_place_on(trace, op, storage))
+      visit(storage);
+  }
+}
+
+/// By storage: how many times ops that may run again read it, if no gradient needs it.
+using ReadsAgain = std::vector<std::int64_t>;
+
+ReadsAgain reads_again(const Trace& trace, const Needs& needs) {
+  ReadsAgain reads(trace.tensors.size());
+  for (std::size_t i = 0; i < trace.ops.size(); ++i)
+    for_each_read_again(trace, needs, i, [&](TensorId storage) { ++reads[index(storage)]; });
+  return reads;
+}
+
+void find_shared_reads(const Trace& trace, const Needs& needs, const ReadsAgain& all,
+                       Stage& stage) {
+  std::vector<std::pair<TensorId, std::int64_t>> own;  // reads
+  for (std::size_t i = index(stage.begin); i < index(stage.end); ++i)
+    for_each_read_again(trace, needs, i, [&](TensorId storage) {
+      if (needs.producer[index(storage)] >= stage.begin) return;
+      const auto known = std::ranges::find(own, storage, &std::pair<TensorId, std::int64_t>::first);
+      if (known == own.end())
+        own.push_back({storage, 1});
+      else
+        ++known->second;
+    });
+  for (const auto& [storage, reads] : own)
+    stage.shared_reads.push_back(
+        {storage, rounded(size(trace[storage])) / 512 * reads / all[index(storage)] * 512});
+}
+
 void find_transfers(const Trace& trace, Stages& stages) {
   for (std::size_t s = 0; s + 1 < stages.all.size(); ++s) {
     if (stages.all[s].block < 0) continue;
@@ -240,10 +289,11 @@ using Kinds = std::map<Signature, std::uint32_t>;
 
 // Numbers stages by what they are.
 void find_kinds(const Trace& trace, const Needs& needs, const std::vector<GatheredGroup>& gathered,
-                Kinds& known, Stages& stages) {
+                const ReadsAgain& reads, Kinds& known, Stages& stages) {
   for (std::uint32_t s = 0; s < stages.all.size(); ++s) {
     Stage& stage = stages.all[s];
     find_all(trace, needs, stage);
+    find_shared_reads(trace, needs, reads, stage);
     const auto [kind, is_new] =
         known.try_emplace(Signing(trace, needs, gathered, stage).run(), stages.kinds.size());
     if (is_new) stages.kinds.emplace_back();
@@ -302,7 +352,7 @@ Stage joined_stage(const Trace& trace, const Needs& needs, const Stages& single,
 Stages stages_of(const Trace& trace, const Needs& needs) {
   Stages stages{cut(trace), {}};
   Kinds known;
-  find_kinds(trace, needs, gathered_groups(trace), known, stages);
+  find_kinds(trace, needs, gathered_groups(trace), reads_again(trace, needs), known, stages);
   find_transfers(trace, stages);
   return stages;
 }
@@ -317,11 +367,13 @@ JoinedStages join(const Trace& trace, const Needs& needs, const Stages& single,
   }
   Kinds known;
   const std::vector<GatheredGroup> gathered = gathered_groups(trace);
-  find_kinds(trace, needs, gathered, known, made.chain);
+  const ReadsAgain reads = reads_again(trace, needs);
+  find_kinds(trace, needs, gathered, reads, known, made.chain);
   for (std::size_t s = 0; s < single.all.size(); ++s) {
     if (!are_blocks(single, s, length)) continue;
     Stage stage = joined(single, s, length);
     find_all(trace, needs, stage);
+    find_shared_reads(trace, needs, reads, stage);
     const auto kind = known.find(Signing(trace, needs, gathered, stage).run());
     if (kind == known.end()) continue;
     stage.kind = kind->second;

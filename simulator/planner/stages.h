@@ -9,6 +9,14 @@
 
 namespace tidemark {
 
+/// What no gradient needs stays for any op that runs again and reads it, once for all of them. Of
+/// such reads each answers for an equal part, so that stages together never answer for more than is
+/// there.
+struct SharedRead {
+  TensorId storage = no_tensor;
+  std::int64_t bytes = 0;  ///< that the stage answers for, in whole blocks of 512
+};
+
 /// Ops [begin, end).
 struct Stage {
   OpId begin{}, end{};
@@ -33,6 +41,9 @@ struct Stage {
   OpId input_held = no_op;
   /// Such that no gradient needs: they stay where what runs again here reads them.
   std::vector<TensorId> read_again = {};
+  /// What earlier stages made, no gradient needs, and ops that may run again here read, in the
+  /// order of those.
+  std::vector<SharedRead> shared_reads = {};
   /// Copies of what is offloaded run beside the next stage: before the forward of the first op all
   /// has left, before the gradients of the second all comes back. no_op: there is no next stage.
   OpId left_by = no_op, fetched_at = no_op;

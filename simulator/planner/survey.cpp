@@ -20,7 +20,7 @@ constexpr std::uint32_t no_stage = 0xffffffff;
 class Walk {
  public:
   Walk(const Trace& trace, const Stages& stages, const Schedule& schedule, const CostModel& costs,
-       const Device& device, const Counted& counted)
+       const Device& device, const Counted& counted, Shared shared)
       : trace_(trace), schedule_(schedule), costs_(costs), device_(device), counted_(counted) {
     stage_of_.resize(trace.ops.size());
     for (std::uint32_t s = 0; s < stages.all.size(); ++s)
@@ -28,6 +28,8 @@ class Walk {
         stage_of_[i] = s;
     find_held(stages);
     find_readers(stages);
+    shared_from_.assign(trace.tensors.size(), no_stage);
+    if (shared == Shared::Held) find_shared(stages);
     result_.stages.resize(stages.all.size());
     now_ = rounded(counted.besides);
     for (const Buffer& buffer : schedule.buffers)
@@ -41,6 +43,7 @@ class Walk {
         if (settled_ == unset) settled_ = now_;
         now_ += rounded(schedule_[allocate->buffer].size);
       } else if (const auto* free = std::get_if<Free>(&step)) {
+        if (stays(schedule_[free->buffer])) continue;
         remove(free->buffer);
         note_late(schedule_[free->buffer]);
       } else if (const auto* run = std::get_if<Run>(&step)) {
@@ -97,6 +100,44 @@ class Walk {
     reader_of_.assign(trace_.tensors.size(), no_stage);
     for (std::uint32_t s = 0; s < stages.all.size(); ++s)
       for (const TensorId input : stages.all[s].inputs) reader_of_[index(input)] = s;
+  }
+
+  // By tensor: the first of several stages whose reruns may read it.
+  void find_shared(const Stages& stages) {
+    for (std::uint32_t s = 0; s < stages.all.size(); ++s)
+      for (const auto& [storage, bytes] : stages.all[s].shared_reads)
+        if (std::uint32_t& first = shared_from_[index(storage)];
+            first == no_stage && bytes < rounded(size(trace_[storage])))
+          first = s;
+  }
+
+  // Of a buffer that the schedule frees.
+  bool stays(const Buffer& buffer) {
+    if (buffer.role != Role::Value || buffer.tensor == no_tensor) return false;
+    const std::uint32_t first = shared_from_[index(buffer.tensor)];
+    if (first == no_stage || (in_backward_ && stage_at_hand_ < first)) return false;
+    staying_.push_back({first, rounded(buffer.size)});
+    return true;
+  }
+
+  // Before the run: what stayed for stages that have had their backward.
+  void release(const Run& run) {
+    if (staying_.empty() || !in_backward_) return;
+    const bool is_update = run.task == Task::Optimizer && !trace_.step.update_in_backward;
+    if (is_forward(run) || is_update) return release_from(0);
+    if (run.op != no_op) release_from(stage_of(run) + 1);
+  }
+
+  void release_from(std::uint32_t reader) {
+    std::int64_t released = 0;
+    std::erase_if(staying_, [&](const Staying& each) {
+      if (each.first_reader < reader) return false;
+      released += each.bytes;
+      return true;
+    });
+    now_ -= released;
+    if (settled_ != unset) settled_ -= released;
+    if (lowest_ != highest) lowest_ -= released;
   }
 
   // Whose codes they are is for the last reader to say, whoever made the value.
@@ -179,6 +220,7 @@ class Walk {
   void end_exchange() { result_.rest = std::max(result_.rest, std::exchange(exchange_, 0)); }
 
   void pass(const Run& run) {
+    release(run);
     const std::int64_t before = found_by(run);
     const std::int64_t during =
         std::max(now_ + (counted_.scratch ? scratch(run) : 0), std::exchange(exchange_, 0));
@@ -285,8 +327,14 @@ class Walk {
   std::vector<std::uint32_t> fed_to_;     ///< by tensor: the stage whose block begins with it
   std::vector<std::uint32_t> held_to_;    ///< by stage: where the name of what it begins with ends
   std::vector<std::uint32_t> reader_of_;  ///< by tensor: see find_readers()
+  std::vector<std::uint32_t> shared_from_;  ///< by tensor: see find_shared()
   Survey result_;
   std::vector<Passing> passing_;  ///< by stage
+  struct Staying {
+    std::uint32_t first_reader;
+    std::int64_t bytes;
+  };
+  std::vector<Staying> staying_;  ///< freed by the schedule, and not yet here
   std::int64_t now_ = 0;
   // Since the last run of a stage:
   std::int64_t settled_ = unset;   ///< before the first allocation
@@ -307,8 +355,8 @@ void count_in(Survey& survey, Resource resource) {
 }
 
 Survey survey(const Trace& trace, const Stages& stages, const Schedule& schedule,
-              const CostModel& costs, const Device& device, const Counted& counted) {
-  return Walk(trace, stages, schedule, costs, device, counted).run();
+              const CostModel& costs, const Device& device, const Counted& counted, Shared shared) {
+  return Walk(trace, stages, schedule, costs, device, counted, shared).run();
 }
 
 }  // namespace tidemark

@@ -57,9 +57,17 @@ struct Survey {
 /// Times are those of what counts.
 void count_in(Survey& survey, Resource resource);
 
+/// Of what no gradient needs, and reruns of several stages may read (Stage::shared_reads): whether
+/// it stays is for no stage alone to say.
+enum class Shared : std::uint8_t {
+  AsScheduled,  ///< there while the schedule has it
+  Held,         ///< there until the first of its readers has had its backward, as if that reads it
+};
+
 /// A schedule on one stream, counted in time.
 Survey survey(const Trace& trace, const Stages& stages, const Schedule& schedule,
-              const CostModel& costs, const Device& device, const Counted& counted);
+              const CostModel& costs, const Device& device, const Counted& counted,
+              Shared shared = Shared::AsScheduled);
 
 /// By stage: what its backward finds there at least, above what is there before its forward,
 /// whatever is decided about it: of the schedule that keeps everything, without those of its

@@ -41,6 +41,20 @@ class Enumeration {
     return false;
   }
 
+  /// Who works in place on what an op has made, which is all that this makes, runs again with it.
+  bool is_possible(std::uint32_t chosen) const {
+    for (std::size_t k = 0; k < may_.size(); ++k) {
+      const Op& op = in_.trace.ops[may_[k]];
+      for (const TensorId output : in_.trace.outputs(op)) {
+        const TensorId changed = in_.trace[output].storage;
+        if (changed == output || in_.needs.producer[index(changed)] < in_.stage.begin) continue;
+        const Op& maker = in_.trace[in_.needs.producer[index(changed)]];
+        if (maker.outputs == 1 && runs(chosen, changed) && !(chosen >> k & 1)) return false;
+      }
+    }
+    return true;
+  }
+
   /// In the forms that are cheapest where a byte costs so many ns.
   Told tell(std::uint32_t chosen, double price) const {
     std::vector<bool> again(in_.trace.ops.size());
@@ -63,15 +77,24 @@ class Enumeration {
         const TensorId s = in_.trace[input].storage;
         const OpId producer = in_.needs.producer[index(s)], last = in_.needs.last_read[index(s)];
         if (producer == no_op || in_.needs.uses[index(s)] > 0 || counted[index(s)]) continue;
-        if (last < in_.stage.begin || last >= in_.stage.end || again[index(producer)]) continue;
+        if (again[index(producer)]) continue;
         counted[index(s)] = true;
-        told.kept += rounded(tidemark::size(in_.trace[s]));
+        if (producer < in_.stage.begin)
+          told.kept += shared(s);
+        else if (last < in_.stage.end)
+          told.kept += rounded(tidemark::size(in_.trace[s]));
       }
     }
     return told;
   }
 
  private:
+  std::int64_t shared(TensorId storage) const {
+    for (const SharedRead& read : in_.stage.shared_reads)
+      if (read.storage == storage) return read.bytes;
+    return 0;
+  }
+
   // What is held stays as it is: letting it go for codes would free nothing.
   Told cheapest(TensorId storage, bool stays_as_it_is, double price) const {
     Told least{rounded(tidemark::size(in_.trace[storage])), 0};
@@ -98,6 +121,7 @@ void expect_lowest(const ProposalInput& input, const std::vector<Proposal>& hull
     };
     double least = std::numeric_limits<double>::infinity(), corner = least;
     for (std::uint32_t chosen = 0; chosen < 1u << all.size(); ++chosen) {
+      if (!all.is_possible(chosen)) continue;
       const Told told = all.tell(chosen, price);
       least = std::min(least, cost(told.kept, told.time));
     }
@@ -202,7 +226,7 @@ bool expect_neighbour(const ProposalInput& input, const Proposal& corner, std::s
   for (const Proposal& neighbour : neighbours_of(input, hull_of(input)))
     least = std::min(least, cost(neighbour));
   for (std::uint32_t chosen = 0; chosen < 1u << all.size(); ++chosen)
-    if (all.runs(chosen, storage) == is_kept)
+    if (all.is_possible(chosen) && all.runs(chosen, storage) == is_kept)
       otherwise = std::min(otherwise, cost(all.tell(chosen, price)));
   EXPECT_LE(least, otherwise + 0.1) << "storage " << d << ", price " << price;
   return true;

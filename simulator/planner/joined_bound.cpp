@@ -172,8 +172,8 @@ class Planner::CostsByTimes {
 // A moment at which a joined stage is under way knows only what stands before that: of it, and of
 // all that stands behind the moment, nothing but what it costs at least, with what others keep.
 // `passes`: room at moments of each, before each stage and behind all.
-double Planner::bound_of_joined(const Moment& moment,
-                                const std::vector<std::vector<double>>& passes, double link) const {
+double Planner::bound_of_joined(const Moment& moment, const std::vector<Pass>& passes,
+                                double link) const {
   CostsByTimes costs(*this);
   const ChunkOfStage& chunk = chunks_[moment.chunk];
   const std::size_t count = stages_.all.size();
@@ -200,9 +200,13 @@ double Planner::bound_of_joined(const Moment& moment,
     before[0] = 0;
     for (std::size_t s = 0; s <= chunk.end; ++s) {
       const double time = kept_time() + std::min(before[s], under_way[s]) + behind[s];
-      for (const std::vector<double>& room : passes)
-        if (s >= chunk.begin) most = std::max(most, time - price * room[s]);
+      for (const Pass& pass : passes)
+        if (s >= chunk.begin) most = std::max(most, time - price * pass.room[s]);
       if (s == chunk.end) break;
+      for (const Pass& pass : passes)
+        for (const auto& [room, hull] : pass.within[s])
+          most = std::max(
+              most, kept_time() + before[s] + behind[s + 1] + cheapest(hull, price) - price * room);
       costs.of(s < chunk.begin ? others(s) : at_hand)
           .for_each(s, [&](std::size_t end, double cost) {
             before[end] = std::min(before[end], before[s] + cost);
@@ -225,11 +229,15 @@ std::int64_t Planner::bound_of_joined(std::int64_t bytes, double link) const {
   std::vector<const Moment*> left = bounding_moments();
   while (!left.empty()) {
     const Moment& moment = *left.front();
-    std::vector<std::vector<double>> passes;
+    std::vector<Pass> passes;
     std::erase_if(left, [&](const Moment* other) {
       if (other->chunk != moment.chunk || kept(*other) != kept(moment)) return false;
-      passes.push_back(other->is_backward ? backward_room(*other, bytes, link)
-                                          : forward_room(*other, bytes, link));
+      Pass& pass = passes.emplace_back();
+      pass.room = other->is_backward ? backward_room(*other, bytes, link)
+                                     : forward_room(*other, bytes, link);
+      pass.within.resize(stages_.all.size());
+      for (std::size_t s = 0; other->is_backward && s < stages_.all.size(); ++s)
+        pass.within[s] = within(pass.room, s);
       return true;
     });
     most = std::max(most, bound_of_joined(moment, passes, link));

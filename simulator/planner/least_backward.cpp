@@ -1,5 +1,6 @@
 // The working set of each gradient: what must be there beside what other stages keep.
 #include <algorithm>
+#include <limits>
 
 #include "simulator/cost/scratch.h"
 #include "simulator/graph/inner_tensors.h"
@@ -45,22 +46,60 @@ bool comes_and_goes(const Buffer& buffer) {
          buffer.category == Category::Communication;
 }
 
+/// Ops whose gradients read a storage: the first, and the last, which has its gradient first.
+struct Readers {
+  std::size_t first = std::numeric_limits<std::size_t>::max(), last = 0;
+
+  bool are_around(std::size_t op) const { return first <= op && op <= last; }
+};
+
+// By tensor.
+std::vector<Readers> readers_of(const Trace& trace, const Schedule& schedule) {
+  std::vector<Readers> readers(trace.tensors.size());
+  for (const Step& step : schedule.steps) {
+    const auto* run = std::get_if<Run>(&step);
+    if (!run || run->op == no_op || run->task != Task::Backward) continue;
+    for (const BufferId read : schedule.reads(*run)) {
+      if (schedule[read].tensor == no_tensor || schedule[read].role != Role::Value) continue;
+      Readers& its = readers[index(schedule[read].tensor)];
+      its.first = std::min(its.first, index(run->op));
+      its.last = std::max(its.last, index(run->op));
+    }
+  }
+  return readers;
+}
+
+// The most of each op, whose gradients are taken from the last op to the first.
+void note(OpId op, std::int64_t bytes, std::vector<AtGradient>& stage) {
+  const auto known = std::ranges::find(stage, op, &AtGradient::op);
+  if (known == stage.end())
+    stage.push_back({op, bytes});
+  else
+    known->bytes = std::max(known->bytes, bytes);
+}
+
 }  // namespace
 
-std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stages,
-                                         const Schedule& schedule, const Survey& kept,
-                                         const Device& device, const Counted& counted,
-                                         const std::vector<std::int64_t>& least_bytes) {
+std::vector<std::vector<AtGradient>> least_backward(const Trace& trace, const Stages& stages,
+                                                    const Schedule& schedule, const Survey& kept,
+                                                    const Device& device, const Counted& counted,
+                                                    const std::vector<std::int64_t>& least_bytes) {
   const Indexes indexes = index_of(trace, stages, least_bytes);
-  std::vector<std::int64_t> least(stages.all.size()), entry = {kept.before};
+  const std::vector<Readers> readers = readers_of(trace, schedule);
+  std::vector<std::vector<AtGradient>> least(stages.all.size());
+  std::vector<std::int64_t> entry = {kept.before};
   for (const StageCost& stage : kept.stages) entry.push_back(entry.back() + stage.first.kept);
-  std::vector<std::int64_t> decided(stages.all.size());  // present bytes, by stage
+  std::vector<std::vector<TensorId>> decided(stages.all.size());  // present, by stage
   std::int64_t now = rounded(counted.besides);
   const auto change = [&](const Buffer& buffer, std::int64_t sign) {
     if (comes_and_goes(buffer)) return;
     now += sign * rounded(buffer.size);
-    if (const std::uint32_t s = decided_in(indexes, buffer); s != undecided)
-      decided[s] += sign * rounded(buffer.size);
+    if (const std::uint32_t s = decided_in(indexes, buffer); s == undecided)
+      return;
+    else if (sign > 0)
+      decided[s].push_back(buffer.tensor);
+    else
+      std::erase(decided[s], buffer.tensor);
   };
   for (const Buffer& buffer : schedule.buffers)
     if (buffer.persistent) change(buffer, 1);
@@ -71,16 +110,17 @@ std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stage
     if (!run || run->op == no_op || is_of_exchange(*run)) continue;
     if (run->task == Task::Forward) continue;
     const std::uint32_t s = indexes.stage_of_op[index(run->op)];
-    std::int64_t unread = decided[s];
-    for (const BufferId read : schedule.reads(*run))
-      if (decided_in(indexes, schedule[read]) == s)
-        unread -= least_bytes[index(schedule[read].tensor)];
+    std::int64_t beyond = 0;
+    for (const TensorId storage : decided[s]) {
+      beyond += rounded(size(trace[storage]));
+      if (readers[index(storage)].are_around(index(run->op))) beyond -= least_bytes[index(storage)];
+    }
     const Scratch scratch = counted.scratch ? scratch_of(trace, schedule, *run, device) : Scratch{};
     std::int64_t taken = 0;
     for (const Bytes request : scratch.requests()) taken += rounded(request);
     if (run->task == Task::Backward)
       taken -= rounded(saved_by_running_again(trace, trace[run->op]));
-    least[s] = std::max(least[s], now + taken - entry[s] - std::max<std::int64_t>(unread, 0));
+    note(run->op, now + taken - entry[s] - beyond, least[s]);
   }
   return least;
 }

@@ -149,7 +149,12 @@ void Planner::propose() {
   const Schedule kept = schedule_of(*measured_, needs_, keep_everything(*trace_));
   reference_ = survey(*trace_, stages_, kept, *costs_, device_, counted_, Shared::Held);
   bare_ = survey(*trace_, stages_, kept, *costs_, device_, counted_);
-  least_backward_ = least_backward(*trace_, stages_, kept, bare_, device_, counted_, least_bytes());
+  at_gradients_ = least_backward(*trace_, stages_, kept, bare_, device_, counted_, least_bytes());
+  for (const std::vector<AtGradient>& stage : at_gradients_) {
+    std::int64_t most = 0;
+    for (const AtGradient& each : stage) most = std::max(most, each.bytes);
+    least_backward_.push_back(most);
+  }
   forward_load_ = forward_load(*trace_, kept, *costs_, trace_->step.accumulate.count);
   forward_ns_ = forward_in(resource_);
   gradient_runs_ = runs_of_backward(*measured_, kept, *costs_, counted_.like_second);

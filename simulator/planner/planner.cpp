@@ -76,6 +76,7 @@ Planner::Planner(const Planner& other)
       gradient_runs_(other.gradient_runs_),
       reference_(other.reference_),
       bare_(other.bare_),
+      at_gradients_(other.at_gradients_),
       least_backward_(other.least_backward_),
       keeping_(other.keeping_),
       free_(other.free_),

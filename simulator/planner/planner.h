@@ -62,6 +62,20 @@ struct Corner {
 };
 using Hull = std::vector<Corner>;
 
+// min over the corners of time + price · kept.
+inline double cheapest(const Hull& corners, double price) {
+  double best = corners.front().time + price * corners.front().kept;
+  for (const Corner& corner : corners) best = std::min(best, corner.time + price * corner.kept);
+  return best;
+}
+
+/// A moment within a stage's backward: `room` is left for what stages before it keep, and the stage
+/// itself for gradients that come later. Of the latter `kept` counts in the hull.
+struct WithinStage {
+  double room;
+  Hull hull;
+};
+
 /// Operators that single blocks may have, and all about the step that has them everywhere.
 struct BlockOperators {
   std::vector<StrategySpec::Component> components;
@@ -310,8 +324,12 @@ class Planner {
   std::int64_t best_at_prices_of_errors(std::int64_t enough, Bound bound) const;
   std::int64_t bound_of_single(std::int64_t bytes, double link) const;
   std::int64_t bound_of_joined(std::int64_t bytes, double link) const;
-  double bound_of_joined(const Moment& moment, const std::vector<std::vector<double>>& passes,
-                         double link) const;
+  /// A forward or a backward: room before each stage, and behind all.
+  struct Pass {
+    std::vector<double> room;
+    std::vector<std::vector<WithinStage>> within;  ///< by stage
+  };
+  double bound_of_joined(const Moment& moment, const std::vector<Pass>& passes, double link) const;
   class LeastCosts;
   class CostsByTimes;
   std::set<double> prices_of_free() const;
@@ -322,6 +340,7 @@ class Planner {
   std::int64_t bytes_before() const;
   std::int64_t least_launches() const;
   Hull hull_at(std::size_t stage, Held held) const;
+  std::vector<WithinStage> within(const std::vector<double>& room, std::size_t stage) const;
   void offer_offload(Mode& mode) const;
   std::int64_t forward_time(std::size_t kind) const;
 
@@ -348,7 +367,8 @@ class Planner {
   Survey reference_;                       ///< of the plan that keeps everything
   /// … without what reruns alone would read; bounds count that where it is read.
   Survey bare_;
-  std::vector<std::int64_t> least_backward_;  ///< by stage
+  std::vector<std::vector<AtGradient>> at_gradients_;  ///< by stage
+  std::vector<std::int64_t> least_backward_;           ///< by stage
   std::vector<Mode> modes_;
   /// By kind: the hulls over local plans that keep what is held, and over all.
   std::vector<std::vector<Proposal>> keeping_, free_;

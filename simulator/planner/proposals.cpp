@@ -174,7 +174,7 @@ class Cutting {
 
   // Of a decided storage that does not run again: in its cheapest form.
   Weight weight_of(TensorId storage) const {
-    Weight least{capacity(0, rounded(size(in_.trace[storage]))), nullptr};
+    Weight least{capacity(0, bytes_of(storage)), nullptr};
     const std::uint32_t d = decided_of_[index(storage)];
     if (!in_.coded || (d != none && in_.stage.held[d])) return least;
     for (const Coded& coded : (*in_.coded)[index(storage)]) {
@@ -182,6 +182,12 @@ class Cutting {
       if (weight < least.capacity) least = {weight, &coded};
     }
     return least;
+  }
+
+  std::int64_t bytes_of(TensorId storage) const {
+    const std::uint32_t d = decided_of_[index(storage)];
+    const bool is_counted = !in_.counted || d == none || (*in_.counted)[d];
+    return is_counted ? rounded(size(in_.trace[storage])) : 0;
   }
 
   /// What the stage's inputs may become where nothing else is to be made of them.
@@ -339,6 +345,7 @@ class Cutting {
   // Of what is there only for reruns, because no gradient needs it: of what the stage has made and
   // nobody behind it could have kept, all.
   std::int64_t charged(TensorId storage) const {
+    if (in_.counted) return 0;
     if (!is_inside(storage)) {
       const auto charge = std::ranges::find(in_.stage.shared_reads, storage, &SharedRead::storage);
       return charge == in_.stage.shared_reads.end() ? 0 : charge->bytes;
@@ -372,7 +379,7 @@ class Cutting {
         made.kept += coded->bytes;
         made.time += coded->time;
       } else {
-        made.kept += rounded(size(in_.trace[storage]));
+        made.kept += bytes_of(storage);
       }
     }
     for (const Value& value : values_) {

@@ -38,6 +38,8 @@ struct ProposalInput {
   const std::vector<std::vector<Coded>>* coded = nullptr;  ///< by tensor: the forms it may have
   /// What the stage's couplings add must be there to undo them: kept, or made again.
   bool undoes_couplings = false;
+  /// By decided storage: do its bytes count? All do, and what reruns read, without this.
+  const std::vector<bool>* counted = nullptr;
 };
 
 /// Not if it has so many ops that its cuts take longer than they are worth.

@@ -69,13 +69,20 @@ Survey survey(const Trace& trace, const Stages& stages, const Schedule& schedule
               const CostModel& costs, const Device& device, const Counted& counted,
               Shared shared = Shared::AsScheduled);
 
-/// By stage: what its backward finds there at least, above what is there before its forward,
-/// whatever is decided about it: of the schedule that keeps everything, without those of its
-/// decided storages that the run at hand does not read, and with `least_bytes`, by tensor, of those
-/// that it does. Of all passes, above the first one's entry.
-std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stages,
-                                         const Schedule& schedule, const Survey& kept,
-                                         const Device& device, const Counted& counted,
-                                         const std::vector<std::int64_t>& least_bytes);
+/// What is there at least while an op has its gradient, above what is there before its stage's
+/// forward. What the stage keeps for gradients that all come later is there beside that.
+struct AtGradient {
+  OpId op{};
+  std::int64_t bytes = 0;
+};
+
+/// By stage, of all its gradients, whatever is decided about it: of the schedule that keeps
+/// everything, without those of its decided storages that nobody needs yet, and with `least_bytes`,
+/// by tensor, of those that some gradient needs now, or has needed and another one will. Of all
+/// passes, above the first one's entry.
+std::vector<std::vector<AtGradient>> least_backward(const Trace& trace, const Stages& stages,
+                                                    const Schedule& schedule, const Survey& kept,
+                                                    const Device& device, const Counted& counted,
+                                                    const std::vector<std::int64_t>& least_bytes);
 
 }  // namespace tidemark

@@ -315,6 +315,7 @@ class Loops(test_capture.CaptureTest):
     def test_of_two_networks_the_pass_that_needs_most(self):
         trace, said = self.captured("adversaries")
         self.assertRegex(said, "of 2 passes of different kinds this is number [12], which")
+        self.assertIn("allocator_calls", trace)
         tensors = {tensor["name"]: tensor for tensor in trace["tensors"]}
         self.assertTrue(any(name.startswith("Critic.layers.0.weight.exp_avg") for name in tensors))
         self.assertTrue(any(name.startswith("Sequential.0.weight.exp_avg") for name in tensors))
@@ -387,7 +388,7 @@ class Loops(test_capture.CaptureTest):
         for function, problem in (
                 ("of_the_step_before", r"net\.py:\d+: backward\(\) goes through what was made before the step"),
                 ("retained", r"net\.py:\d+: backward\(retain_graph=True\)"),
-                ("run_again_by_the_optimizer", "LBFGS runs the model again"),
+                ("run_again_by_the_optimizer", r"net\.py:\d+: LBFGS runs the model again"),
                 ("never_updated", "calls no step\\(\\) of a torch.optim.Optimizer")):
             done = self.capture(function)
             self.assertEqual(done.returncode, 1)

@@ -121,7 +121,6 @@ def captured(run: Callable[[], Any], arguments: Any,
     for each_peaks in (recordings[i].recorder.live_peaks for i in chosen):
         peaks.update((key, max(peaks[key], each_peaks[key])) for key in peaks)
     if len(groups) > 1:
-        first.calls = None  # which are of all of them
         print(f"tidemark capture: of {len(groups)} passes of different kinds this is "
               f"number {number + 1}, which needs most memory", file=sys.stderr)
     return whole, first, batches[chosen[0]]

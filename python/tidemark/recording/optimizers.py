@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_leaves
 
 from .compiled import plain_name
 from .errors import CaptureError
+from .watching import refuse
 
 BY_NAME: dict[str, Callable[[Any], Any]] = {
     "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
@@ -65,8 +66,8 @@ def states_of(optimizer: Any, names: dict[int, str]) -> Iterator[tuple[str, torc
 
 def checked(optimizer: Any) -> Any:
     if isinstance(optimizer, torch.optim.LBFGS):
-        raise CaptureError("LBFGS runs the model again and again within one step, which is not "
-                           "captured: give another optimizer")
+        refuse("LBFGS runs the model again and again within one step, which is not captured: give "
+               "another optimizer")
     if isinstance(optimizer, type) or not callable(getattr(optimizer, "step", None)):
         raise CaptureError(f"the optimizer is {type(optimizer).__name__}; need a "
                            "torch.optim.Optimizer, or what has a step()")

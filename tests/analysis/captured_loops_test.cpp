@@ -57,6 +57,15 @@ TEST_F(CapturedLoops, HaveTheAllocatedPeakWithinAFewPerCent) {
   EXPECT_LE(found[found.size() / 2], 0.1);
 }
 
+// Calls are those of the whole step, and the pass that is written is the one that needs most of it.
+TEST_F(CapturedLoops, RepeatTheRecordedCallsToTheByte) {
+  for (const MeasuredStep& step : steps_) {
+    ASSERT_TRUE(step.replayed) << step.name;
+    EXPECT_EQ(step.replayed->allocated, step.measured.allocated) << step.name;
+    EXPECT_EQ(step.replayed->reserved, step.measured.reserved) << step.name;
+  }
+}
+
 TEST_F(CapturedLoops, AreLoweredByEveryStrategyAsTheJudgeAccepts) {
   for (const MeasuredStep& step : steps_) {
     const auto trace =

@@ -70,6 +70,14 @@ TEST_P(CapturedSteps, HaveTheReservedPeakWithinSegments) {
   EXPECT_LE(std::ranges::max(off), GetParam().reserved);
 }
 
+TEST_P(CapturedSteps, RepeatTheRecordedCallsToTheByte) {
+  for (const MeasuredStep& step : steps_) {
+    if (!step.replayed) continue;
+    EXPECT_EQ(step.replayed->allocated, step.measured.allocated) << step.name;
+    EXPECT_EQ(step.replayed->reserved, step.measured.reserved) << step.name;
+  }
+}
+
 TEST_P(CapturedSteps, HaveTheParametersThatTheModelHas) {
   for (const MeasuredStep& step : steps_)
     EXPECT_EQ(step.predicted.trainable, step.measured.trainable) << step.name;

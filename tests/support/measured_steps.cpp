@@ -181,7 +181,8 @@ std::vector<MeasuredStep> measured_steps(const std::string& fixture) {
                       .device = device_of(view),
                       .strategy = view.boolean_or("checkpoint", false) ? "checkpoint" : "vanilla",
                       .measured = measured_bytes(view),
-                      .predicted = {}};
+                      .predicted = {},
+                      .replayed = {}};
     step.options.framework = framework;
     const ModelConfig config = read_model_config(view.at("config").text(), step.name).config;
     step.predicted = predicted_bytes(step, std::make_shared<const Trace>(build_trace(
@@ -203,7 +204,8 @@ std::vector<MeasuredStep> compiled_steps(const std::string& fixture) {
                       .device = device_of(view),
                       .strategy = "vanilla",
                       .measured = measured_bytes(view),
-                      .predicted = {}};
+                      .predicted = {},
+                      .replayed = {}};
     step.options.framework = framework;
     const ModelConfig config = read_model_config(view.at("config").text(), step.name).config;
     const auto trace = std::make_shared<const Trace>(build_rank_trace(
@@ -224,10 +226,12 @@ std::vector<MeasuredStep> captured_steps(const std::string& folder) {
                       .device = device_of(view),
                       .strategy = "vanilla",
                       .measured = measured_bytes(view),
-                      .predicted = {}};
+                      .predicted = {},
+                      .replayed = {}};
     Trace trace = load_trace(folder + "/" + step.name + ".trace.json.zst");
-    trace.calls.reset();
     step.options = trace.step;
+    if (trace.calls) step.replayed = predicted_bytes(step, std::make_shared<const Trace>(trace));
+    trace.calls.reset();
     step.predicted = predicted_bytes(step, std::make_shared<const Trace>(std::move(trace)));
     steps.push_back(std::move(step));
   }

@@ -2,6 +2,7 @@
 // beside what Tidemark says of the same steps.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct MeasuredStep {
   std::string device;
   std::string strategy;
   StepBytes measured, predicted;
+  std::optional<StepBytes> replayed;  ///< from the allocator's calls, where the trace has them
 };
 
 /// The --tuning of a fixture's step, which has what peft's LoraConfig was given.
@@ -44,8 +46,7 @@ std::vector<MeasuredStep> measured_steps(const std::string& fixture);
 std::vector<MeasuredStep> compiled_steps(const std::string& fixture);
 
 /// Steps of models that Tidemark does not know, captured (scripts/capture_models): the folder has
-/// their traces and what PyTorch's allocator said of them. Predicted from the ops: what a trace has
-/// of the allocator's calls is not repeated.
+/// their traces and what PyTorch's allocator said of them. Predicted from the ops, and replayed.
 std::vector<MeasuredStep> captured_steps(const std::string& folder);
 
 }  // namespace tidemark

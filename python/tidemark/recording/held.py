@@ -32,7 +32,8 @@ def add_what_goes(builder: Builder) -> None:
 
 
 def hold(builder: Builder) -> None:
-    """Local variables of the model's code keep tensors beyond their last use."""
+    """Variables of the user's code keep tensors beyond their last use."""
+    outlive = builder.recorder.outlive
     last_use: dict[int, int] = {}
     saved: set[int] = set()
     for at, op in enumerate(builder.ops):
@@ -50,24 +51,54 @@ def hold(builder: Builder) -> None:
         gone = storage.gone_before
         until = len(ran) - 1 if gone is None else last_before(ran, gone)
         is_loss = tensor.number == builder.recording.loss.storage
-        if gone is None and tensor.number not in saved and not is_loss:
+        if gone is None and not is_loss and \
+                (tensor.number not in saved or tensor.number in outlive):
             beyond.append(tensor)
         if until > last_use.get(tensor.number, 0) and \
                 not (gone is None and tensor.number in saved):
             tensor.held_until = builder.ops[until].name
     for tensor in beyond:
-        keep_beyond(builder, tensor)
+        keep_beyond(builder, tensor, tensor.number in outlive, tensor.number in saved)
 
 
-def keep_beyond(builder: Builder, tensor: Tensor) -> None:
-    """A variable holds it in the backward, too; here it goes with the gradient of who made it."""
+def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_saved: bool) -> None:
+    """A variable holds it in the backward, too. Where it does so beyond the update, the one of the step
+    before may be there until this one takes its place. Where it is not, a trace can say one of two
+    things, and says what holds when most is there: it is there before already, or it goes with the
+    gradient of who made it."""
     maker = next((op for op in builder.ops if tensor in op.outputs), None)
     if maker is None or maker.row is None:
-        builder.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
+        if not is_saved:
+            builder.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
+    elif outlives and len(maker.inputs) < MOST_OPERANDS and \
+            (peak_is_later(builder) or what_may_go_for(builder, tensor) is not None):
+        keep_always(builder, tensor, maker)
+    elif is_saved:
+        pass  # it goes with its node
     elif "gradients" in maker.row:
         maker.also_keeps.append(f"out{maker.outputs.index(tensor)}")
-    else:
+    elif "runs_once" in maker.row or not keep_with_next(builder, tensor, maker):  # gradients: no variables
         keep_always(builder, tensor, maker)
+
+
+def peak_is_later(builder: Builder) -> bool:
+    """Behind the forward."""
+    peaks = builder.recorder.live_peaks
+    return max(peaks.values()) > peaks["forward"]
+
+
+def keep_with_next(builder: Builder, tensor: Tensor, maker: Op) -> bool:
+    """Of what has no gradient: it goes with the gradient of the first to be made after it, which is
+    among the last of the backward."""
+    following = builder.ops[builder.ops.index(maker) + 1:]
+    keeper = next((op for op in following if op.row is not None and "gradients" in op.row and
+                   (tensor in op.inputs or len(op.inputs) < MOST_OPERANDS)), None)
+    if keeper is None:
+        return False
+    if tensor not in keeper.inputs:
+        keeper.inputs.append(tensor)
+    keeper.also_keeps.append(f"in{keeper.inputs.index(tensor)}")
+    return True
 
 
 def keep_always(builder: Builder, tensor: Tensor, maker: Op) -> None:
@@ -79,6 +110,10 @@ def keep_always(builder: Builder, tensor: Tensor, maker: Op) -> None:
     if before is None:
         before = builder.add(Tensor(builder.unique(f"{tensor.name}.before"), tensor.shape,
                                     tensor.dtype, "input", tensor.number))
+    write_over(builder, before, tensor, maker)
+
+
+def write_over(builder: Builder, before: Tensor, tensor: Tensor, maker: Op) -> None:
     maker.inputs.append(before)
     tensor.held_until = None
     for each in builder.tensors:
@@ -98,21 +133,30 @@ def hold_rest_of_loss(builder: Builder, loss: Tensor) -> None:
         keep_always(builder, rest, maker)
 
 
+def what_may_go_for(builder: Builder, tensor: Tensor) -> Tensor | None:
+    """Of before the step, as large, and not there any more when the forward is over."""
+    return next((found for number, found in builder.whole.items()
+                 if builder.storages[number].name and found.storage is None and
+                 builder.storages[number].gone_before is not None and
+                 found.dtype == tensor.dtype and found.bytes == tensor.bytes), None)
+
+
 def what_goes_for(builder: Builder, tensor: Tensor, maker: Op) -> Tensor | None:
-    """Of before the step, as large, and not there any more when the forward is over. Where it is
-    there when the new one is made, both are for a while."""
-    for number, found in builder.whole.items():
-        storage = builder.storages[number]
-        if storage.name and storage.gone_before is not None and found.storage is None and \
-                found.dtype == tensor.dtype and found.bytes == tensor.bytes:
-            if storage.gone_before > maker.recorded and maker.row is not None:
-                forward = maker.row.setdefault("forward", {})
-                forward["workspace_bytes"] = forward.get("workspace_bytes", 0) + found.bytes
-            storage.gone_before = None
-            if storage.category == "input":
-                stay(builder, found)
-            return found
-    return None
+    """Where it is there when the new one is made, both are for a while: until a variable gets the new
+    one, or what needs the old one goes."""
+    found = what_may_go_for(builder, tensor)
+    if found is None:
+        return None
+    storage = builder.storages[found.number]
+    if storage.gone_before > maker.recorded and len(maker.outputs) < MOST_OPERANDS:
+        until = last_before([op.recorded for op in builder.ops], storage.gone_before)
+        maker.outputs.append(builder.add(Tensor(
+            builder.unique(f"{found.name}.before"), found.shape, found.dtype, "activation",
+            found.number, held_until=builder.ops[until].name)))
+    storage.gone_before = None
+    if storage.category == "input":
+        stay(builder, found)
+    return found
 
 
 def stay(builder: Builder, tensor: Tensor) -> None:

@@ -35,6 +35,8 @@ class Pass:
 
     def close(self, optimizers: Optimizers) -> None:
         """Its update is over."""
+        if not self.stepped:
+            self.recorder.note_what_outlives()
         parts = Optimizers(self.stepped or optimizers.parts, [])
         self.update = step.end_update(parts.name, self.recorder)
 
@@ -139,6 +141,8 @@ class Writer(TorchDispatchMode, Watcher):
     def optimizer_stepped(self, optimizer: Any) -> None:
         if self.passes:
             self.passes[-1].stepped.append(optimizer)
+            if not self.in_backward:
+                self.passes[-1].recorder.note_what_outlives()
 
     def forward_ended(self, loss: torch.Tensor, retains: bool) -> None:
         if self.is_between():
@@ -183,9 +187,7 @@ class Writer(TorchDispatchMode, Watcher):
                 recorder.storages[recorder.number(parameter.grad)].name = ""
             else:
                 recorder.added_to.add(recorder.number(parameter))
-        at.saved = {number: recorder.storages[number].bytes
-                    for number in recorder.numbers.values()
-                    if step.is_saved(recorder, number, at.loss)}
+        at.saved = step.saved_by(recorder, at.loss)
 
     def backward_ended(self) -> None:
         self.in_backward, self.passes[-1].stepped = False, []

@@ -229,6 +229,7 @@ class Recorder(TorchDispatchMode):
         self.live = 0  # bytes of the storages that are there
         self.live_peaks = {"begin": 0}
         self.kept: set[int] = set()  # storages that nodes hold
+        self.outlive: set[int] = set()  # storages of before the update that are there behind it
         self.hooked: list[Any] = []  # weights whose hooks may free their gradients at once
         self.lingering: set[int] = set()  # storages of those among them that did not
         self.added_to: set[int] = set()  # parameters whose gradient is none that a backward leaves
@@ -399,6 +400,10 @@ class Recorder(TorchDispatchMode):
         self.stretch.flops += flops_of(function, args, kwargs, result) or 0
         self.stretch.highest = max(self.stretch.highest, self.allocator.requested()[1])
         return result
+
+    def note_what_outlives(self) -> None:
+        """When an optimizer has stepped: what variables hold beside what nodes did."""
+        self.outlive |= set(self.numbers.values())
 
     def was_there(self, tensor: torch.Tensor) -> bool:
         """Before the node that runs."""

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import gc
 import importlib.metadata
+import inspect
 from typing import Any, Callable, Iterator
 
 import torch
@@ -19,7 +20,7 @@ from .faults import run_or_say_where
 from .graph import Graph
 from .history import Calls, History
 from .hooks import on_saved_tensors
-from .lines import Lines
+from .lines import Lines, Whose
 from .losses import loss_of
 from .optimizers import Optimizers, make_optimizers
 from .recorder import Operation, Recorder, Reference, is_fake
@@ -303,9 +304,25 @@ def note_constants(recorder: Recorder) -> None:
     numbers = set(map(id, found))
     held = {id(value) for owner in gc.get_referrers(*found) if owner is not found
             for value in gc.get_referents(owner) if id(value) in numbers}
+    held |= local_variables() & numbers
     for value in found:
         if id(value) in held:
             recorder.there_before(value, "constant", "input", False)
+
+
+def local_variables() -> set[int]:
+    """Ids of what functions that run have, which the collector of garbage does not say."""
+    found: set[int] = set()
+    lines, frame = Lines(), inspect.currentframe()
+    while frame is not None:
+        is_theirs = lines.whose(frame.f_code.co_filename) is not Whose.NOBODYS
+        if is_theirs and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            values = frame.f_locals
+            found |= set(map(id, values.values()))
+            if isinstance(values, dict):  # until Python 3.12 a copy, which would keep them alive
+                values.clear()
+        frame = frame.f_back
+    return found
 
 
 def tensors_there() -> list[torch.Tensor]:
@@ -320,6 +337,7 @@ def update_of(optimizer: Optimizers, recorder: Recorder) -> Update:
     recorder.begin_stretch("optimizer")
     with recorder:
         optimizer.step()
+    recorder.note_what_outlives()
     return end_update(optimizer.name, recorder)
 
 
@@ -373,8 +391,7 @@ def record(step: Step, history: History) -> Recording:
         if not compiled.is_used():  # graphs of a compiler are operators in the one run only
             require_alike(operations, recorder.operations)
         last = recorder.reference(loss)
-        saved = {number: recorder.storages[number].bytes
-                 for number in recorder.numbers.values() if is_saved(recorder, number, last)}
+        saved = saved_by(recorder, last)
         recorder.phase = "backward"
         recorder.live_peaks["backward"] = recorder.live
         recorder.hooked = hooked(optimizer.trained)
@@ -410,18 +427,36 @@ def recording_of(step: Step, recorder: Recorder, graph: Graph, measured: Measure
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[package] = importlib.metadata.version(package)
     parameters = list(step.model.parameters())
+    state = state_of(recorder, step.model)
+    saved = {number: size for number, size in saved.items() if number not in state}
     return Recording(recorder, graph, measured, update, last, step.precision, leaves, saved,
                      versions, framework(), sum(p.numel() for p in parameters),
                      sum(p.numel() for p in parameters if p.requires_grad), step.replicas)
 
 
+def saved_by(recorder: Recorder, loss: Reference) -> dict[int, int]:
+    """Bytes of storages that are there when the forward is over."""
+    return {number: recorder.storages[number].bytes for number in recorder.numbers.values()
+            if is_saved(recorder, number, loss)}
+
+
 def is_saved(recorder: Recorder, number: int, loss: Reference) -> bool:
-    """Of what is there when the forward is over: by a node, by a function of the user's own, or by
-    a checkpoint. Parameters and buffers do not count."""
+    """By a node, by a function of the user's own, or by a checkpoint. Parameters and buffers do not
+    count."""
     storage = recorder.storages[number]
     if number in recorder.kept:
         return storage.category in ("activation", "input")
     return storage.made_by is not None and number != loss.storage
+
+
+def state_of(recorder: Recorder, model: torch.nn.Module) -> set[int]:
+    """New buffers, and what variables hold beyond the update that no node and no function did."""
+    state = {recorder.number(x) for x in model.buffers() if recorder.knows(x)}
+    for number in recorder.outlive - recorder.kept:
+        made_by = recorder.storages[number].made_by
+        if made_by is None or recorder.operations[made_by].group is None:
+            state.add(number)
+    return state
 
 
 # --- what runs as a whole -------------------------------------------------------------------------

@@ -1,0 +1,112 @@
+"""What variables hold beyond the forward, or from step to step, is there beside PyTorch's own allocator:
+live memory to the byte. Loudly skipped without PyTorch or the program."""
+
+import json
+import pathlib
+import sys
+import unittest
+
+import test_capture
+import test_zoo
+
+SCRIPT = '''
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+class Codebook(nn.Module):
+    """A buffer that the forward gives a new value; the distances, a variable, hold the old one."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = nn.Linear(48, 32), nn.Linear(32, 48)
+        self.register_buffer("codes", torch.randn(512, 32))
+
+    def forward(self, x):
+        z = self.encoder(x)
+        distances = torch.cdist(z, self.codes)
+        nearest = distances.argmin(1)
+        with torch.no_grad():
+            self.codes = self.codes * 0.99
+        chosen = self.codes[nearest]
+        return F.mse_loss(self.decoder(z + (chosen - z).detach()), x) + F.mse_loss(z, chosen)
+
+def codebook():
+    return Codebook(), torch.zeros(256, 48)
+
+def normed():
+    """As of old weight_norm has it: the weight is an attribute, computed anew in each forward."""
+    return nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.utils.weight_norm(nn.Linear(64, 256))), \\
+        torch.zeros(8, 64), lambda y: y.square().mean()
+
+class Actor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scores = nn.Linear(24, 6)
+
+    def forward(self, seen, part):
+        return self.scores(seen[part])
+
+def rolled_out():
+    """Of four passes the first makes, without gradients, what variables hold in all of them."""
+    actor = Actor()
+    optimizer = torch.optim.Adam(actor.parameters())
+    def step():
+        everything = torch.arange(4096, device="cuda")
+        with torch.no_grad():
+            seen = torch.randn(4096, 24, device="cuda")
+            scores = actor(seen, everything)
+            done, worth = scores.argmax(-1), scores.amax(-1)
+        for begin in range(0, 4096, 1024):
+            part = everything[begin:begin + 1024]
+            scores = actor(seen, part)
+            loss = F.cross_entropy(scores, done[part], reduction="none") * worth[part]
+            loss.mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    return step
+
+def logits():
+    """As a loop has it that also wants a metric: what the loss is of is there until the step is over."""
+    model = nn.Sequential(nn.Linear(24, 64), nn.ReLU(), nn.Linear(64, 512))
+    optimizer = torch.optim.AdamW(model.parameters())
+    x, y = torch.zeros(256, 24), torch.zeros(256, dtype=torch.long)
+    def step():
+        with torch.autocast("cuda", torch.bfloat16):
+            scores = model(x)
+        loss = F.cross_entropy(scores.float(), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return (scores.argmax(-1) == y).float().mean()
+    return step
+'''
+
+
+class Held(test_capture.CaptureTest):
+    script = SCRIPT
+
+    def test_live_memory_is_what_there_was(self):
+        figures = test_zoo.load_figures()
+        for function in ("codebook", "normed", "rolled_out", "logits"):
+            with self.subTest(function):
+                done = self.capture(function, "--measured", "measured.json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                found = figures.predicted(pathlib.Path(test_zoo.PROGRAM).resolve(),
+                                          self.path / "step.trace.json")
+                measured = json.loads((self.path / "measured.json").read_text())
+                self.assertEqual(found["live_peak_bytes"], max(measured["live"].values()))
+                if function != "rolled_out":  # where variables hold what no node keeps, and it counts
+                    self.assertEqual(found["saved_unique_bytes"], measured["saved"])
+                self.assertEqual(found["reserved_peak_bytes"], measured["reserved"])
+                self.assertEqual(found["allocated_peak_bytes"],
+                                 max(measured["allocated"][phase]
+                                     for phase in ("forward", "backward", "optimizer")))
+
+
+if __name__ == "__main__":
+    if not test_zoo.PROGRAM:
+        print("SKIPPED: no program: TIDEMARK_PROGRAM names it")
+        sys.exit(77)
+    Held.python = test_capture.python_with_torch()
+    unittest.main(argv=sys.argv)

@@ -160,10 +160,7 @@ constexpr auto what_captures_miss =
     "block "
     "behind its results; weights of such small networks are a few MiB. "
     "PyTorch 2.15 gives workspaces of cuBLAS back with each call, and fewer blocks stay whole. "
-    "*Live*: the batch of the penalized critic is told to require a gradient, 16 KiB that stay "
-    "from "
-    "step to step; the fused LSTM cell makes one gradient for two inputs, twice, and here each "
-    "counts. "
+    "*Live*: the fused LSTM cell makes one gradient for two inputs, twice, and here each counts. "
     "Convolutions ran without cuDNN, which cannot be stood in for: what it would take is not "
     "known.";
 
@@ -175,7 +172,7 @@ constexpr auto about_compiled =
     "differs. Where *allocated* is more than 1 % off, it is blocks that were not split: the same "
     "tensors between steps take 1.3 MiB more in small-amp-bf16 than in fp32. *Reserved*: the one "
     "temporary is larger than what is free, and takes a segment of 20 MiB where many small ones "
-    "fit.";
+    "fit. Replayed, both are off by 0 here, too.";
 
 void list_captures(Page& page, const std::vector<MeasuredStep>& steps) {
   page.line(

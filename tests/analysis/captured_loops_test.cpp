@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 
 #include "analysis/comparison.h"
@@ -30,31 +29,20 @@ class CapturedLoops : public testing::Test {
 
 TEST_F(CapturedLoops, AreOfManyKinds) { EXPECT_EQ(steps_.size(), 16u); }
 
-// What is missed: some sums of gradients of gradients in the penalized GAN, and what variables hold
-// beyond the gradient of who made it. A loss that ends up as large as a batch is there a little
-// longer.
+// Loss and batch statistics of some bytes are there a little longer, or shorter.
 TEST_F(CapturedLoops, HaveThePeakOfLiveStorages) {
-  const std::map<std::string, double> known = {{"penalized-gan", 1.25},
-                                               {"two-losses", 2.0},
-                                               {"two-towers", 0.25},
-                                               {"weighted-losses", 1.25}};
-  for (const MeasuredStep& step : steps_) {
-    const auto found = known.find(step.name);
-    EXPECT_LE(off(step.predicted.live, step.measured.live),
-              found == known.end() ? 0.05 : found->second)
-        << step.name;
-  }
+  for (const MeasuredStep& step : steps_)
+    EXPECT_LE(std::abs(step.predicted.live - step.measured.live), 64) << step.name;
 }
 
 TEST_F(CapturedLoops, HaveTheAllocatedPeakWithinAFewPerCent) {
   std::vector<double> found;
   for (const MeasuredStep& step : steps_) {
     found.push_back(off(step.predicted.allocated, step.measured.allocated));
-    // 1.6 MB more in a step that nothing watches than in one that a mode did; why is not known.
-    EXPECT_LE(found.back(), step.name == "penalized-gan" ? 3.2 : 2.1) << step.name;
+    EXPECT_LE(found.back(), 2.4) << step.name;
   }
   std::ranges::sort(found);
-  EXPECT_LE(found[found.size() / 2], 0.1);
+  EXPECT_LE(found[found.size() / 2], 0.01);
 }
 
 // Calls are those of the whole step, and the pass that is written is the one that needs most of it.

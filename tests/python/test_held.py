@@ -39,6 +39,21 @@ def normed():
     return nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.utils.weight_norm(nn.Linear(64, 256))), \\
         torch.zeros(8, 64), lambda y: y.square().mean()
 
+class Penalized(nn.Module):
+    """The batch has a gradient, too, which nobody gives up."""
+
+    def __init__(self):
+        super().__init__()
+        self.critic = nn.Sequential(nn.Linear(256, 512), nn.Tanh(), nn.Linear(512, 1))
+
+    def forward(self, x):
+        y = self.critic(x.requires_grad_())
+        slope, = torch.autograd.grad(y.sum(), x, create_graph=True)
+        return y.mean() + (slope.norm(dim=1) - 1).square().mean()
+
+def penalized():
+    return Penalized(), torch.zeros(64, 256), None, "sgd"
+
 class Actor(nn.Module):
     def __init__(self):
         super().__init__()
@@ -88,7 +103,7 @@ class Held(test_capture.CaptureTest):
 
     def test_live_memory_is_what_there_was(self):
         figures = test_zoo.load_figures()
-        for function in ("codebook", "normed", "rolled_out", "logits"):
+        for function in ("codebook", "normed", "penalized", "rolled_out", "logits"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

@@ -13,11 +13,11 @@ import unittest
 ROOT = pathlib.Path(__file__).parent.parent.parent
 FOLDER = ROOT / "tests" / "reference" / "captures_zoo"
 PROGRAM = os.environ.get("TIDEMARK_PROGRAM") or shutil.which("tidemark")
-# What is missed; for EVA, BEiT, hooks of whole modules, the reversible function and DistributedDataParallel
-# the cause is not known.
-SAVED = {"func-amp-bf16": -4}
-LIVE = {"eva-bf16": -768, "beit-fp32": -768, "hooks-amp-bf16": -66688, "accumulation": -67584,
-        "reformer-amp-bf16": -32768, "ddp-loop": 202280}
+# What is missed. A module's full backward hook holds the gradient of its output until that of its input is
+# there. DistributedDataParallel's buckets are C++'s own, which no dispatch mode sees: they count here alone.
+# For EVA, BEiT and the reversible function the cause is not known.
+LIVE = {"eva-bf16": -768, "beit-fp32": -768, "hooks-amp-bf16": -66688, "reformer-amp-bf16": -32768,
+        "ddp-loop": 202280}
 
 
 def load_figures():
@@ -42,7 +42,7 @@ class Zoo(unittest.TestCase):
     def test_saved_and_live_bytes(self):
         for row in self.rows:
             with self.subTest(row["name"]):
-                self.assertEqual(row["saved"], SAVED.get(row["name"], 0))
+                self.assertEqual(row["saved"], 0)
                 self.assertEqual(row["live"], LIVE.get(row["name"], 0))
 
     def test_the_recorded_calls_are_repeated_to_the_byte(self):

@@ -103,7 +103,7 @@ class Operations(Tensors):
             return
         shared = row.get("handed_on", [])
         fresh = sum(inputs[int(label[2:])].bytes for label in row["gradients"]
-                    if label not in shared)
+                    if label not in shared and self.is_trained_through(inputs[int(label[2:])]))
         late = [run for run in (self.recorder.nodes.get(node) for node in after or ())
                 if run is not None and (run.live_peak > run.live_before or run.peak > run.before)]
         add_pass(row, "backward",
@@ -111,6 +111,12 @@ class Operations(Tensors):
                  max(run.peak for run in runs + late) - runs[0].before - fresh,
                  sum(run.flops for run in runs) if any(x.knows_flops for x in runs) else None,
                  sum(run.moved for run in runs), sum(run.launches for run in runs))
+
+    def is_trained_through(self, tensor: Tensor) -> bool:
+        """Not a batch that is told to require a gradient: nothing follows from that one, which counts as
+        what the backward takes."""
+        storage = self.storages[tensor.number]
+        return storage.made_by is not None or storage.trainable
 
     def append_split(self, op: Op) -> None:
         """An op of more operands than the format has becomes several, of which each adds to one."""

@@ -290,7 +290,14 @@ def note_what_is_there(recorder: Recorder, step: Step, optimizer: Optimizers) ->
         for leaf in tree_leaves(value):
             if isinstance(leaf, torch.Tensor):
                 recorder.there_before(leaf, name, "input", False)
+                note_gradient(recorder, leaf, name)
     return leaves
+
+
+def note_gradient(recorder: Recorder, tensor: torch.Tensor, name: str) -> None:
+    """Of what is no weight, and told to require one: nobody gives it up."""
+    if tensor.is_leaf and tensor.grad is not None:
+        recorder.there_before(tensor.grad, f"{name}.grad", "input", False)
 
 
 def note_constants(recorder: Recorder) -> None:
@@ -308,6 +315,7 @@ def note_constants(recorder: Recorder) -> None:
     for value in found:
         if id(value) in held:
             recorder.there_before(value, "constant", "input", False)
+            note_gradient(recorder, value, "constant")
 
 
 def local_variables() -> set[int]:

@@ -90,8 +90,8 @@ def captured(made: Any, arguments: argparse.Namespace, history: Any) -> tuple[An
 def run(arguments: argparse.Namespace) -> None:
     import torch
 
-    from . import (accumulation, compiled, document, exported, history, hooks, host, loaders, loops,
-                   replicas, step, values)
+    from . import (accumulation, compiled, document, exported, history, hooks, host, kernels, loaders,
+                   loops, replicas, step, values)
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -103,6 +103,7 @@ def run(arguments: argparse.Namespace) -> None:
     hooks.install()
     loaders.install()
     host.install()
+    kernels.install()
     exported.install()
     accumulation.learn()
     asked = history.History()

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import types
 import weakref
 from typing import Any, Callable
 
 import torch
 from torch.utils._pytree import tree_leaves
 
+from . import kernels
 from .errors import CaptureError
-from .recorder import Launches, Operation, Recorder, flops_of, physical_bytes
+from .recorder import Operation, Recorder, flops_of, physical_bytes
 
 OPERATION = "torch.compile"
 VIEWS = {"getitem", "view", "permute", "transpose", "reshape", "expand", "squeeze", "unsqueeze",
@@ -151,29 +151,12 @@ def bytes_of(recorder: Recorder, tensors: list[torch.Tensor]) -> int:
 class Kernel:
     """In place of a kernel that Triton would compile."""
 
-    launches: Launches | None = None
-
     def __init__(self, source: str) -> None:
         self.written_over = len(set(WRITTEN_OVER.findall(source.partition("):")[0])))
 
     def run(self, *args: Any, **kwargs: Any) -> None:
-        if Kernel.launches is None:
-            Kernel.launches = Launches()
-        Kernel.launches.count.value += 1
-        recorder = _recorder
-        if recorder is None or recorder.phase == "idle":
-            return
-        tensors = recorder.on_device((args, kwargs))
-        # Generated kernels have what they overwrite first: read and written.
-        moved = bytes_of(recorder, tensors + tensors[:self.written_over])
-        if recorder.region is not None:
-            recorder.region.moved += moved
-        elif recorder.phase == "optimizer":
-            recorder.stretch.moved += moved
-        elif recorder.running_node in recorder.nodes:
-            node = recorder.nodes[recorder.running_node]
-            node.moved += moved
-            node.launches += 1
+        """Generated kernels have what they overwrite first."""
+        kernels.started(args, kwargs, self.written_over)
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         return self.run
@@ -280,15 +263,8 @@ def install() -> None:
 
 def replace_triton() -> None:
     from torch._inductor import async_compile
-    import triton
-    from triton.backends.compiler import GPUTarget
 
-    major, minor = torch.cuda.get_device_capability()
-    target = GPUTarget("cuda", 10 * major + minor, 32)
-    triton.runtime.driver.set_active(types.SimpleNamespace(
-        get_current_target=lambda: target, get_current_device=lambda: 0,
-        get_current_stream=lambda device=0: 0, get_benchmarker=lambda: None,
-        get_active_torch_device=lambda: torch.device("cuda", 0)))
+    kernels.replace_triton()
     async_compile.AsyncCompile.triton = lambda self, name, source, *args, **kwargs: Kernel(source)
 
 

@@ -72,7 +72,8 @@ def add_group(builder: Builder, number: int, operations: list[Operation]) -> Non
                 for x in o.reads + o.writes)
     add_pass(row, "forward", max(x.live for x in operations) - group.live_before - fresh,
              max(x.peak for x in operations) - group.before - fresh,
-             sum(flops) if flops else None, moved, sum(x.launches for x in operations))
+             sum(flops) if flops else None, moved + group.moved,
+             sum(x.launches for x in operations) + group.launches)
     builder.add_backward(row, ran, inputs)
     builder.append_split(Op(outputs[0].name, "opaque", inputs, outputs, builder.at, row))
 

@@ -123,6 +123,8 @@ class Group:
     last_node: int = NO_NODE
     results: list[Reference] = dataclasses.field(default_factory=list)
     arguments: list[Reference] = dataclasses.field(default_factory=list)
+    launches: int = 0  # of kernels that the user's code starts
+    moved: int = 0
 
 
 class Allocator:
@@ -400,6 +402,23 @@ class Recorder(TorchDispatchMode):
         self.stretch.flops += flops_of(function, args, kwargs, result) or 0
         self.stretch.highest = max(self.stretch.highest, self.allocator.requested()[1])
         return result
+
+    def kernel_started(self, moved: int) -> None:
+        """By the user's own code, or a compiler's."""
+        if self.region is not None:
+            self.region.moved += moved
+        elif self.phase in ("optimizer", "inside"):
+            self.stretch.moved += moved
+        elif self.phase == "backward":
+            self.enter_node(torch._C._current_autograd_node())
+            if self.running_node in self.nodes:
+                self.nodes[self.running_node].moved += moved
+                self.nodes[self.running_node].launches += 1
+        elif self.open_group is not None:
+            self.open_group.moved += moved
+            self.open_group.launches += 1
+        elif self.operations:
+            self.operations[-1].launches += 1
 
     def note_what_outlives(self) -> None:
         """When an optimizer has stepped: what variables hold beside what nodes did."""

@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterator
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from . import compiled, exported, meta
+from . import compiled, exported, kernels, meta
 from .chance import Chance, require_alike
 from .errors import CaptureError
 from .faults import run_or_say_where
@@ -477,6 +477,7 @@ def groups_of(recorder: Recorder | None) -> None:
     global _recorder
     _recorder = recorder
     compiled.regions_of(recorder)
+    kernels.started_by(recorder)
 
 
 def held_by(function: Any) -> list[Any]:

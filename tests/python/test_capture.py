@@ -323,6 +323,38 @@ def theirs():
     from theirs import Theirs
     return Theirs(4, 4), torch.zeros(2, 4)
 
+def needs(width):
+    return Net()
+
+def misspelled():
+    return dict(model=Net(), batch=torch.zeros(8, 16, 64), optimiser="sgd")
+
+def named_loss():
+    return Net(), torch.zeros(8, 16, 64), "mse"
+
+def of_other_widths():
+    return nn.Linear(64, 8), torch.zeros(8, 32), lambda y: y.mean()
+
+def runs_out():
+    model, batches = Net(), iter([torch.zeros(8, 16, 64)] * 2)
+    optimizer = torch.optim.SGD(model.parameters())
+    def step():
+        model(next(batches)).mean().backward()
+        optimizer.step()
+    return step
+
+def flexible():
+    from torch.nn.attention.flex_attention import flex_attention
+    class Flexible(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(16, 16)
+
+        def forward(self, x):
+            x = self.layer(x)
+            return flex_attention(x, x, x).mean()
+    return Flexible(), torch.zeros(2, 4, 128, 16)
+
 def no_loss():
     return Net(), torch.zeros(8, 16, 64)
 
@@ -657,6 +689,20 @@ class Capture(CaptureTest):
         self.assertIn("the loss is (8, 16, 32)", self.capture("no_loss").stderr)
         self.assertIn("no device named 'a1000'",
                       self.capture("make_step", "--device", "a1000").stderr)
+
+    def test_what_make_step_gets_wrong_is_one_sentence(self):
+        for function, problem in (
+                ("needs", r"net\.py:\d+: a capture calls needs\(\) with nothing: missing a required argument: "
+                          r"'width'; give it a default$"),
+                ("misspelled", r"make_step returned a dict with 'optimiser' \(known: model, batch, loss, opt"),
+                ("named_loss", r"the loss is a str; need a function of the model's output"),
+                ("of_other_widths", r"net\.py:\d+: RuntimeError: mat1 and mat2 shapes cannot be multiplied"),
+                ("runs_out", r"net\.py:\d+: the data ends here, and a capture runs a step up to five times"),
+                ("flexible", r"net\.py:\d+: flex_attention is captured within torch\.compile alone")):
+            with self.subTest(function):
+                done = self.capture(function)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr.strip(), "^tidemark capture: [^\n]*" + problem)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import inspect
 import pathlib
 import sys
 import warnings
@@ -35,13 +36,33 @@ def load_function(target: str) -> Any:
     return function
 
 
+def place_of_function(target: str) -> str:
+    """Where the stack of an error has no line of the user's: a step's own operators, say."""
+    path, _, name = target.rpartition(":")
+    module = sys.modules.get(pathlib.Path(path).stem)
+    code = getattr(getattr(module, name, None), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}: " if code is not None else ""
+
+
+def require_no_arguments(function: Any, target: str) -> None:
+    try:
+        inspect.signature(function).bind()
+    except TypeError as error:
+        raise CaptureError(f"{place_of_function(target)}a capture calls {function.__name__}() with "
+                           f"nothing: {error}; give it a default") from error
+    except ValueError:  # it has none that Python knows
+        pass
+
+
 def what_to_run(arguments: argparse.Namespace) -> Any:
     from . import exported
 
     if not arguments.packed and arguments.target.endswith(exported.ENDING):
         return exported.step_of(arguments.target)
     if not arguments.packed:
-        return load_function(arguments.target)()
+        function = load_function(arguments.target)
+        require_no_arguments(function, arguments.target)
+        return function()
     from . import transport
 
     return transport.unpacked(pathlib.Path(arguments.target).read_bytes())
@@ -163,8 +184,9 @@ def main(argv: list[str]) -> int:
             traceback.print_exc()
         from .faults import said_by
 
-        print(f"tidemark capture: {place_of(error, arguments.target.rpartition(':')[0])}"
-              f"{said_by(error)} (TIDEMARK_TRACEBACK=1 shows where)", file=sys.stderr)
+        place = place_of(error, arguments.target.rpartition(':')[0]) or \
+            place_of_function(arguments.target)
+        print(f"tidemark capture: {place}{said_by(error)} (TIDEMARK_TRACEBACK=1 shows where)", file=sys.stderr)
         return 1
     return 0
 

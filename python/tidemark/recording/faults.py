@@ -21,6 +21,8 @@ AUTOGRAD = os.path.dirname(torch.autograd.__file__) + os.sep
 MIXED_DEVICES = re.compile(r"tensors to be on the same device|cpu.*cuda:0|cuda:0.*cpu")
 # Of what make_step makes itself a capture takes care.
 OF_DEVICES = "; what is made later, by the model, its loss or the step, needs device=\"cuda\""
+HINTS = re.compile(r" Hint: enable anomaly detection|\. This could be because the operator doesn't exist")
+OF_HIGHER_ORDER = re.compile(r"no rule registered for HOP (\w+) and mode")
 FRAME = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
 
@@ -50,7 +52,12 @@ def said_by(error: BaseException) -> str:
     if any(line.startswith("Traceback (most recent call last)") or line.startswith("Original ")
            for line in lines):
         return lines[-1].strip()
-    said = f"{type(error).__name__}: {lines[0].strip().partition(' Hint: enable anomaly detection')[0]}"
+    if isinstance(error, StopIteration):
+        return "the data ends here, and a capture runs a step up to five times"
+    operator = OF_HIGHER_ORDER.search(lines[0])
+    if operator:
+        return f"{operator[1]} is captured within torch.compile alone: torch.compile({operator[1]})(…)"
+    said = f"{type(error).__name__}: {HINTS.split(lines[0].strip())[0]}"
     return said + (OF_DEVICES if MIXED_DEVICES.search(said) else "")
 
 

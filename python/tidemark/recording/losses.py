@@ -35,6 +35,9 @@ def loss_in(output: Any) -> Any:
 
 
 def loss_of(function: Callable[..., Any] | None, output: Any, batch: Any) -> torch.Tensor:
+    if function is not None and not callable(function):
+        raise CaptureError(f"the loss is a {type(function).__name__}; need a function of the model's output, "
+                           "or of that and the batch")
     if function is not None:
         loss = function(output, batch) if takes_batch(function) else function(output)
     else:

@@ -28,6 +28,7 @@ from .replicas import without_wrappers
 from .sharded_calls import Replicas
 
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16")
+GIVEN = ("model", "batch", "loss", "optimizer", "precision", "replicas")  # in a dict
 AMP = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 
@@ -59,6 +60,9 @@ def step_in(made: Any) -> Step:
     if isinstance(made, Step):
         return made
     if isinstance(made, dict) and "model" in made:
+        for key in made:
+            if key not in GIVEN:
+                raise CaptureError(f"make_step returned a dict with {key!r} (known: {', '.join(GIVEN)})")
         return Step(**made)
     if isinstance(made, tuple) and 2 <= len(made) <= 4:
         return Step(*made)

@@ -137,6 +137,17 @@ TEST(MeasuredByChance, OfFourFiftySevenAreSeldomFarOff) {
   EXPECT_LE(live.ninth_of_ten, 0.15);
 }
 
+// What the encoder gives has a name while the head and the loss run.
+TEST(MeasuredByChance, HeadsOfModernBertAreAsMeasured) {
+  std::vector<MeasuredStep> steps =
+      measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_by_chance.json");
+  std::erase_if(steps, [](const MeasuredStep& step) {
+    return step.name.find("-modernbert-amp-bf16-math-Question") == std::string::npos;
+  });
+  EXPECT_EQ(steps.size(), 2u);
+  EXPECT_LE(spread_of(steps, &StepBytes::live).worst, 0.06);
+}
+
 // Whose code in transformers 5 is another one: GPT-2 without buffers of masks, ViT's layers with
 // one name for all that they make.
 TEST(MeasuredByChance, CheckpointsOfRewrittenModelsAreAsMeasured) {

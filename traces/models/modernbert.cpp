@@ -179,7 +179,10 @@ Trace build_modernbert(const std::string& model, const ModernBertConfig& config,
   const Encoder encoder{b, config};
   TensorId x = encoder.normed("embed_norm", b.embedding("embed", ids, table));
   x = encoder(b.dropout("drop", x, b.dropout_probability(config.embedding_dropout)));
-  return b.finish(loss_of(encoder, x, table));
+  b.begin_function();  // whose name for all outputs lasts until the loss is there
+  const TensorId loss = loss_of(encoder, b.local(x), table);
+  b.end_function();
+  return b.finish(loss);
 }
 
 }  // namespace tidemark

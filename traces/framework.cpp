@@ -17,6 +17,7 @@ const std::vector<Framework>& frameworks() {
        .shared_masks = true,
        .mask_buffers = false,
        .one_hidden_name = true,
+       .packs_vision_gate = false,
        .vision_softmax_fp32 = true,
        .adapters_fp32 = true,
        .keeps_originals = true,

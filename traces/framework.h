@@ -71,8 +71,9 @@ struct Framework {
   bool packs_unmasked = false;     ///< a batch without a mask is taken for packed, and gets one
   bool one_hidden_name = false;  ///< ViT's layers call all that they make alike: a name lasts until
                                  ///< the next is made, not until the layer returns
-  bool returns_weights = false;  ///< BERT's layers do, whoever asks: the encoder has a name for
-                                 ///< them until the next layer returns
+  bool packs_vision_gate = true;     ///< one linear makes both halves of DINOv2's SwiGLU
+  bool returns_weights = false;      ///< BERT's layers do, whoever asks: the encoder has a name for
+                                     ///< them until the next layer returns
   bool vision_softmax_fp32 = false;  ///< probabilities of ViT's eager code are made in fp32
   bool adapters_fp32 = false;        ///< LoRA's weights are fp32 whatever the base's dtype is
   bool keeps_originals = false;      ///< beside modules that adapters' training copies: heads, too

@@ -39,7 +39,7 @@ Models' own checkpointing, beside adapters and alone (steps_checkpointed.json):
 
 What nobody thought of (steps_by_chance.json, with SEED=11 COUNT=100 in the environment, then with 32 and
 40, 57 and 22, 61 and 60, 65 and 30, 66 and 30, 67 and 30, 68 and 30, 69 and 30, 70 and 32, 72 and 40;
-steps_by_chance_transformers-5.json, with 12 and 40, 31 and 40, 58 and 22, 62 and 60, 71 and 36;
+steps_by_chance_transformers-5.json, with 12 and 40, 31 and 40, 58 and 22, 62 and 60, 71 and 36, 73 and 36;
 what PyTorch and peft refuse is not there, nor are StableLM's norms of heads, which came later):
     --cases scripts/capture_steps/random_cases.py
 

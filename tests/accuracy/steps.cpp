@@ -39,7 +39,7 @@ constexpr const char* what_is_missed =
     "tensor of its own, which lies beside both for a moment (BEiT 1 %). Beside adapters, linears "
     "whose frozen weights read what is not contiguous (SigLIP's pool, PVT v2) copy nothing there "
     "(1.6 %). Of networks of 20 to 60 MiB, blocks that are not split are up to 6 % (*allocated*: "
-    "RoBERTa, DeBERTa). Swin of transformers 5 checkpoints layers inside of stages, see "
+    "DeBERTa, SigLIP). Swin of transformers 5 checkpoints layers inside of stages, see "
     "[models.md](models.md) (0.6 %). Liger's "
     "loss keeps the gradient of its table from the forward on, which is *saved* there and not "
     "here; its rotation works in place, here its result lies beside what it turns for a moment, "

@@ -696,7 +696,7 @@ class Capture(CaptureTest):
                           r"'width'; give it a default$"),
                 ("misspelled", r"make_step returned a dict with 'optimiser' \(known: model, batch, loss, opt"),
                 ("named_loss", r"the loss is a str; need a function of the model's output"),
-                ("of_other_widths", r"net\.py:\d+: RuntimeError: mat1 and mat2 shapes cannot be multiplied"),
+                ("of_other_widths", r"net\.py:\d+: RuntimeError: (addmm: )?mat1 and mat2 shapes cannot be multiplied"),
                 ("runs_out", r"net\.py:\d+: the data ends here, and a capture runs a step up to five times"),
                 ("flexible", r"net\.py:\d+: flex_attention is captured within torch\.compile alone")):
             with self.subTest(function):

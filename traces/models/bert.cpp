@@ -174,8 +174,8 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
       .packed = false,
       .scales_query = config.scales_query,
       .dropout = b.dropout_probability(config.attention_dropout),
-      .names_scores = true,
-      .returns_weights = config.token_types > 0,  // DistilBERT's drops them
+      .names_scores = !b.framework().shared_attention,  // whose code has one name for all
+      .returns_weights = config.token_types > 0,        // DistilBERT's drops them
       .block_returns_weights = config.token_types > 0 && b.framework().returns_weights,
       .calls_sdpa = !config.electra || b.framework().shared_attention,
       .out_name = "dense"};

@@ -11,8 +11,8 @@ namespace {
 // DINOv2's, timm's and those of today are one.
 TensorId half_of_mlp(TraceBuilder& b, const std::string& name, TensorId x, const VitConfig& config,
                      double dropout) {
-  if (config.gated_mlp)
-    return mlp(b, name, x, {.form = MlpForm::GatedPacked, .width = config.mlp, .bias = true});
+  const MlpForm gated = b.framework().packs_vision_gate ? MlpForm::GatedPacked : MlpForm::Gated;
+  if (config.gated_mlp) return mlp(b, name, x, {.form = gated, .width = config.mlp, .bias = true});
   const bool is_one = config.packed_qkv || config.layer_scale || b.framework().one_hidden_name;
   b.begin_function();
   TensorId y = b.linear(name + ".fc1", b.local(x), config.mlp);

@@ -22,7 +22,7 @@ MIXED_DEVICES = re.compile(r"tensors to be on the same device|cpu.*cuda:0|cuda:0
 # Of what make_step makes itself a capture takes care.
 OF_DEVICES = "; what is made later, by the model, its loss or the step, needs device=\"cuda\""
 HINTS = re.compile(r" Hint: enable anomaly detection|\. This could be because the operator doesn't exist")
-OF_HIGHER_ORDER = re.compile(r"no rule registered for HOP (\w+) and mode")
+OF_HIGHER_ORDER = re.compile(r"no rule registered for (?:HOP|HigherOrderOperator) (\w+) and mode")
 FRAME = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
 

@@ -108,8 +108,8 @@ void check_actions(const Trace& trace, const Plan& plan, const Needs& needs,
           fmt::format("'{}' is {}, but no op of the step writes it: only its own "
                       "memory can provide it",
                       tensor.name, to_string(action)));
-    const OpId overwriter = needs.overwritten_by[t];
-    const bool is_lost = overwriter != no_op && needs.runs_once[index(needs.producer[t])];
+    const OpId overwriter = needs.overwritten_by[t], maker = needs.producer[t];
+    const bool is_lost = overwriter != no_op && (maker == no_op || needs.runs_once[index(maker)]);
     if (is_lost && (action == Action::Recompute || action == Action::Reconstruct))
       defects.push_back(fmt::format(
           "'{}' is {}, but '{}' works in place on it: keep it, for nothing brings back what was "

@@ -39,7 +39,7 @@ TEST_F(CapturedLoops, HaveTheAllocatedPeakWithinAFewPerCent) {
   std::vector<double> found;
   for (const MeasuredStep& step : steps_) {
     found.push_back(off(step.predicted.allocated, step.measured.allocated));
-    EXPECT_LE(found.back(), 2.4) << step.name;
+    EXPECT_LE(found.back(), step.name == "penalized-gan" ? 2.4 : 2.1) << step.name;
   }
   std::ranges::sort(found);
   EXPECT_LE(found[found.size() / 2], 0.01);

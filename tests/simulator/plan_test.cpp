@@ -61,6 +61,14 @@ TEST_F(PlanOfAChain, WhatIsOverwrittenInPlaceCannotBeRecomputed) {
               ElementsAre(HasSubstr("'x1' is recompute, but 'x2' works in place on it")));
 }
 
+// f1 writes its result over x0, which no op makes.
+TEST_F(PlanOfAChain, AnInputThatIsOverwrittenCannotBeRecomputed) {
+  trace.tensors[1].storage = TensorId{0};
+  add_region(0, 0, 2);
+  decide(0, Action::Recompute);
+  EXPECT_THAT(defects(), testing::Contains(HasSubstr("'x1' works in place on it")));
+}
+
 TEST_F(PlanOfAChain, CheckpointsKeepWhatIsWorkedOnInPlace) {
   trace.tensors[4].storage = TensorId{3};
   const PlannedStep step =

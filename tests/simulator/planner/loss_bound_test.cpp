@@ -21,7 +21,8 @@ Planner planner_of(const std::shared_ptr<const Trace>& trace) {
   return {trace, find_device("a100-80gb"), {}};
 }
 
-// BERT's logits: of what log_softmax makes 16 bits stay beside 32.
+// BERT's logits: of what log_softmax makes 16 bits stay beside 32. Gaps are 0.90, 1.07 and 0.37 %,
+// and 1.6 to 1.8 % without that.
 TEST(LossBound, IsNearTheFront) {
   const Planner planner = planner_of(trace_of("bert-large", Precision::AmpBf16));
   const std::int64_t least = planner[0].bytes, most = planner[planner.size() - 1].bytes;

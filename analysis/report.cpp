@@ -83,9 +83,8 @@ std::string cautions_of(const PlannedStep& step) {
 }
 
 bool has_lanes_beside_regions(const JointGraph& graph) {
-  return std::ranges::any_of(graph.lanes, [](Lane lane) {
-    return lane != Lane::Compute && lane != Lane::EvenRegions && lane != Lane::OddRegions;
-  });
+  return std::ranges::any_of(
+      graph.lanes, [](Lane lane) { return lane != Lane::Compute && !is_of_regions(lane); });
 }
 
 // The step on one stream has the same nodes, so it takes the same time, and but for hoisted

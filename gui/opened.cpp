@@ -140,8 +140,7 @@ TrackIndex Opened::track_of(const Modules& modules) const {
     const std::uint32_t module = modules.of_op[index(op)];
     const Task task = run_of(RunId{lane.item_of(i)})->task;
     // Ranks talk to each other in both.
-    const bool is_forward =
-        is_collective(task) ? was_forward : task == Task::Forward || task == Task::Quantize;
+    const bool is_forward = is_collective(task) ? was_forward : is_of_forward(task);
     const bool turns = is_forward != was_forward && lane.begin_of(i) > end_before;
     if (end_before < 0 || stretches.back().item != module || turns)
       stretches.push_back({lane.begin_of(i), lane.end_of(i), module});

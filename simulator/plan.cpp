@@ -43,6 +43,12 @@ void keep_for_recovery(Plan& plan, TensorId tensor) {
   plan.kept_for_recovery[index(tensor)] = true;
 }
 
+std::size_t region_of(const Plan& plan, OpId op) {
+  const auto behind = std::ranges::upper_bound(plan.regions, op, {}, &Region::begin);
+  if (behind == plan.regions.begin() || std::prev(behind)->end <= op) return plan.regions.size();
+  return static_cast<std::size_t>(behind - plan.regions.begin()) - 1;
+}
+
 int fewest_bits(const Plan& plan) {
   int bits = 0;
   for (const Decision& decision : plan.decisions)
@@ -66,6 +72,11 @@ void check_sizes(const Trace& trace, const Plan& plan, std::vector<std::string>&
   if (!plan.kept_for_recovery.empty() && plan.kept_for_recovery.size() != trace.tensors.size())
     defects.emplace_back(
         "the list of what is kept for recovery has another size than the tensors'");
+  if (!plan.rerun_after.empty() && plan.rerun_after.size() != trace.ops.size())
+    defects.emplace_back("the list of what reruns wait for has another size than the trace's ops");
+  if (plan.lanes < least_lanes || plan.lanes > most_lanes)
+    defects.push_back(fmt::format("regions take {} lanes in turn; need {} to {}", plan.lanes,
+                                  least_lanes, most_lanes));
   for (const std::string& reason : plan.reasons)
     if (reason.empty()) defects.emplace_back("a reason is empty");
   for (const Decision& decision : plan.decisions) {
@@ -86,6 +97,23 @@ void check_regions(const Trace& trace, const Plan& plan, std::vector<std::string
                                     i, index(region.begin), index(region.split),
                                     index(region.end)));
     end = index(region.end);
+  }
+}
+
+// What a rerun waits for is issued before it.
+void check_waits(const Trace& trace, const Plan& plan, const Recovery& recovery,
+                 std::vector<std::string>& defects) {
+  for (std::size_t i = 0; i < plan.rerun_after.size(); ++i) {
+    const OpId after = plan.rerun_after[i];
+    if (after == no_op) continue;
+    const std::size_t region = region_of(plan, static_cast<OpId>(i));
+    if (!recovery.reruns[i])
+      defects.push_back(fmt::format("'{}' does not run again: there is nothing that could wait",
+                                    trace.ops[i].name));
+    else if (index(after) >= trace.ops.size() || after < plan.regions[region].end)
+      defects.push_back(fmt::format(
+          "'{}' is to run again after the gradients of an op that is not behind its region",
+          trace.ops[i].name));
   }
 }
 
@@ -146,6 +174,7 @@ std::vector<std::string> check(const Trace& trace, const Plan& plan, Derived& de
   check_actions(trace, plan, derived.needs, defects);
   if (!defects.empty()) return defects;
   derived.recovery = derive_recovery(trace, plan, derived.needs);
+  check_waits(trace, plan, derived.recovery, derived.recovery.defects);
   return derived.recovery.defects;
 }
 

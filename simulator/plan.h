@@ -37,6 +37,9 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
+/// Of a plan with overlap.
+inline constexpr std::uint8_t least_lanes = 2, most_lanes = 4;
+
 /// What published implementations waste, so that their numbers can be reproduced. The default, all
 /// off, is the clean schedule.
 struct ReferenceQuirks {
@@ -65,6 +68,12 @@ struct Plan {
   std::vector<Encoding> encodings;   ///< each once
   std::vector<Region> regions;       ///< in op order, disjoint
   bool overlap = false;  ///< recovery of a region runs on a second stream beside earlier gradients
+  /// With overlap: lanes that the regions of a chain take in turn. Recovery is ahead of gradients
+  /// by at most one region less.
+  std::uint8_t lanes = least_lanes;
+  /// By op, or empty: what runs it again waits for the gradients of that op, which stands behind
+  /// its region; no_op: for nothing but what it reads.
+  std::vector<OpId> rerun_after = {};
   ReferenceQuirks quirks = {};
   /// By tensor, or empty: when the copies of an offloaded tensor run beside the step, on lanes of
   /// their own: its memory is free before the forward of the first op; the copy back begins before
@@ -113,5 +122,8 @@ int fewest_bits(const Plan& plan);
 /// cannot be carried out (a tensor that recovery needs but nothing provides, Reconstruct without
 /// an invertible op, regions out of order). Empty: lower() will make a valid schedule.
 std::vector<std::string> check(const Trace& trace, const Plan& plan);
+
+/// The region that holds the op, or its place behind them all.
+std::size_t region_of(const Plan& plan, OpId op);
 
 }  // namespace tidemark

@@ -47,6 +47,7 @@ int version_of(const Plan& plan, int otherwise) {
   const auto is_float = [](const Encoding& encoding) {
     return encoding.format == CodeFormat::Float8;
   };
+  if (plan.lanes != least_lanes || !plan.rerun_after.empty()) return 7;
   if (std::ranges::any_of(plan.encodings, is_float)) return 6;
   return std::ranges::any_of(plan.encodings, &Encoding::delayed) ? 5 : otherwise;
 }
@@ -92,7 +93,12 @@ class PlanWriter {
     }
     if (!plan_.regions.empty()) write_regions();
     for (const OpByTensorRow& row : op_by_tensor_rows)
-      if (!(plan_.*row.member).empty()) write_ops(row);
+      if (!(plan_.*row.member).empty())
+        write_ops(row.key, plan_.*row.member,
+                  [&](std::size_t t) { return trace_.tensors[t].name; });
+    if (!plan_.rerun_after.empty())
+      write_ops(rerun_after_key, plan_.rerun_after,
+                [&](std::size_t op) { return trace_.ops[op].name; });
   }
 
   void text(std::string_view key, std::string_view value) {
@@ -107,6 +113,7 @@ class PlanWriter {
     text("step", in_words(step));
     if (!rewrites.empty()) text("rewrites", rewrites);
     if (plan_.overlap) out_ += ",\n  \"overlap\": true";
+    if (plan_.lanes != least_lanes) out_ += fmt::format(",\n  \"lanes\": {}", plan_.lanes);
     std::vector<std::string_view> quirks;
     for (const QuirkRow& row : quirk_rows)
       if (plan_.quirks.*row.member) quirks.push_back(row.name);
@@ -178,14 +185,14 @@ class PlanWriter {
     out_ += "\n  ]";
   }
 
-  void write_ops(const OpByTensorRow& row) {
-    out_ += fmt::format(",\n  \"{}\": {{", row.key);
+  template <typename NameOf>
+  void write_ops(std::string_view key, const std::vector<OpId>& ops, NameOf name_of) {
+    out_ += fmt::format(",\n  \"{}\": {{", key);
     std::string_view separator = "\n    ";
-    for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
-      const OpId op = (plan_.*row.member)[t];
-      if (op == no_op) continue;
-      out_ += fmt::format("{}{}: {}", std::exchange(separator, ",\n    "),
-                          json_text(trace_.tensors[t].name), json_text(trace_[op].name));
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (ops[i] == no_op) continue;
+      out_ += fmt::format("{}{}: {}", std::exchange(separator, ",\n    "), json_text(name_of(i)),
+                          json_text(trace_[ops[i]].name));
     }
     out_ += "\n  }";
   }

@@ -19,7 +19,7 @@ inline constexpr std::string_view plan_format = "tidemark-plan";
 /// 4: stages; files without them are written as before.
 /// 5: encodings that are delayed; files without one are written as before.
 /// 6: encodings of another format than integers; others are written as before.
-inline constexpr int plan_version = 6;
+inline constexpr int plan_version = 7;
 inline constexpr int oldest_plan_version = 1;
 
 struct QuirkRow {
@@ -44,6 +44,7 @@ inline constexpr std::array op_by_tensor_rows = {
     OpByTensorRow{"gradient_release_after", &Plan::gradient_release_after}};
 
 inline constexpr std::string_view kept_for_recovery_key = "kept_for_recovery";
+inline constexpr std::string_view rerun_after_key = "rerun_after";
 inline constexpr std::string_view stages_key = "stages";
 
 /// The text of a file: the step's plan, and what rewrote its trace.

@@ -33,6 +33,8 @@ class PlanReader {
     plan_ = keep_everything(trace_);
     plan_.strategy = head_.text_or("strategy", "");
     plan_.overlap = head_.boolean_or("overlap", false);
+    plan_.lanes =
+        static_cast<std::uint8_t>(head_.integer_or("lanes", least_lanes, least_lanes, most_lanes));
     if (const auto list = head_.find("quirks")) read_quirks(*list);
     for (const JsonView group : root_.at("decisions").items()) read_decision(group);
     if (const auto list = root_.find(kept_for_recovery_key))
@@ -42,6 +44,7 @@ class PlanReader {
       for (const JsonView region : list->items()) read_region(region);
     for (const OpByTensorRow& row : op_by_tensor_rows)
       if (const auto object = root_.find(row.key)) read_ops(*object, plan_.*row.member);
+    if (const auto object = root_.find(rerun_after_key)) read_waits(*object);
     return std::move(plan_);
   }
 
@@ -137,6 +140,12 @@ class PlanReader {
       for (const TensorId id : tensors_named(op, op.key())) ops[index(id)] = op_named(op);
   }
 
+  void read_waits(const JsonView& object) {
+    plan_.rerun_after.assign(trace_.ops.size(), no_op);
+    for (const JsonView after : object.members())
+      plan_.rerun_after[index(op_named(after, after.key()))] = op_named(after);
+  }
+
   std::vector<TensorId> tensors_named(const JsonView& place, std::string_view name) const {
     std::vector<TensorId> found = tensors_.find(name);
     if (found.empty()) fail_unknown(place, "tensor", name, tensors_.nearest(name));
@@ -148,10 +157,12 @@ class PlanReader {
     return found;
   }
 
-  OpId op_named(const JsonView& place) const {
-    const std::uint32_t found = ops_.find(place.text());
+  OpId op_named(const JsonView& place) const { return op_named(place, place.text()); }
+
+  OpId op_named(const JsonView& place, std::string_view name) const {
+    const std::uint32_t found = ops_.find(name);
     if (found == NameIndex::nothing)
-      fail_unknown(place, "op", place.text(), nearest_name(place.text(), ops_.names()));
+      fail_unknown(place, "op", name, nearest_name(name, ops_.names()));
     return static_cast<OpId>(found);
   }
 
@@ -176,7 +187,8 @@ class PlanReader {
 
 // What is said of one trace.
 std::vector<std::string_view> keys_of_trace() {
-  std::vector<std::string_view> keys = {"decisions", "regions", kept_for_recovery_key};
+  std::vector<std::string_view> keys = {"decisions", "regions", kept_for_recovery_key,
+                                        rerun_after_key};
   for (const OpByTensorRow& row : op_by_tensor_rows) keys.push_back(row.key);
   return keys;
 }
@@ -204,8 +216,8 @@ void check_head(const JsonView& root) {
   if (version.integer() < oldest_plan_version || version.integer() > plan_version)
     version.fail(fmt::format("found {}; this program reads versions {} to {}", version.integer(),
                              oldest_plan_version, plan_version));
-  std::vector<std::string_view> keys = {"format", "version",  "strategy", "model",
-                                        "step",   "rewrites", "overlap",  "quirks"};
+  std::vector<std::string_view> keys = {"format",   "version", "strategy", "model", "step",
+                                        "rewrites", "overlap", "lanes",    "quirks"};
   const auto stages = root.find(stages_key);
   if (stages) keys.push_back(stages_key);
   const std::vector<std::string_view> of_trace = keys_of_trace();

@@ -96,6 +96,9 @@ constexpr std::string_view to_string(Task task) {
   return tasks[static_cast<std::size_t>(task)].name;
 }
 
+/// Is it of a forward pass?
+constexpr bool is_of_forward(Task task) { return task == Task::Forward || task == Task::Quantize; }
+
 /// Do ranks exchange something in it?
 constexpr bool is_collective(Task task) {
   return task == Task::AllReduce || task == Task::AllGather || task == Task::ReduceScatter;

@@ -10,6 +10,7 @@
 #include "simulator/arena.h"
 #include "simulator/lower.h"
 #include "simulator/planner/filled_link.h"
+#include "simulator/planner/meetings.h"
 #include "simulator/simulate.h"
 #include "simulator/timeline.h"
 #include "traces/framework.h"
@@ -21,8 +22,8 @@ constexpr Bytes unlimited{std::int64_t{1} << 59};
 /// Fragmentation is not monotone: so many neighbours of a point that fits are tried, too.
 constexpr std::size_t neighbours = 8;
 /// Where time is no sum, so many points of a little more and of a little less memory are tried,
-/// too.
-constexpr std::size_t as_fast = 32;
+/// too; fewer on several streams, where each takes longer and twice as many gained nothing.
+constexpr std::size_t as_fast = 32, as_fast_beside = 16;
 constexpr std::size_t samples = 64;
 
 // Strategies that are two at once: blocks may have one of them and not the other.
@@ -48,8 +49,9 @@ struct PlanSearch::Simulated {
   std::mutex mutex;
   std::unordered_map<std::size_t, Nanoseconds> time;
   std::unordered_map<std::size_t, Bytes> bytes;
-  // Where plans fill the link:
+  // Where plans do what sums do not know of:
   std::unordered_map<std::size_t, std::shared_ptr<const Plan>> plans;
+  // Where they fill the link:
   std::unordered_map<std::size_t, std::shared_ptr<const std::vector<Planner::Entry>>> entries;
 
   /// `made` by nobody twice, but for those who ask at the same time.
@@ -102,11 +104,16 @@ PlanSearch PlanSearch::with_filled_link(std::optional<Bytes> host_budget) const 
   return search;
 }
 
-PlanSearch PlanSearch::with_overlap(Resource resource) const {
+PlanSearch PlanSearch::with_overlap(Resource resource, std::uint8_t lanes, bool joins) const {
   PlanSearch search = *this;
-  if (resource != planner_->resource())
-    search.planner_ = std::make_shared<const Planner>(*planner_, resource);
-  search.overlaps_ = true;
+  if (resource != planner_->resource() || joins != planner_->joins())
+    search.planner_ = std::make_shared<const Planner>(*planner_, resource, joins);
+  return search.with_lanes(lanes);
+}
+
+PlanSearch PlanSearch::with_lanes(std::uint8_t lanes) const {
+  PlanSearch search = *this;
+  search.lanes_ = lanes;
   search.simulated_ = std::make_shared<Simulated>();
   return search;
 }
@@ -131,28 +138,33 @@ bool PlanSearch::is_another_network() const {
 }
 
 PlannedStep PlanSearch::step_at(std::size_t point) const {
-  PlannedStep step = unfilled_step_at(point);
-  if (fills_link_)
+  PlannedStep step = step_of_sums_at(point);
+  if (fills_link_ || overlaps())
     step.plan = *simulated_->get(simulated_->plans, point, [&] {
-      return std::make_shared<const Plan>(filled_plan_at(point));
+      return std::make_shared<const Plan>(changed_plan_at(point));
     });
   return step;
 }
 
-PlannedStep PlanSearch::unfilled_step_at(std::size_t point) const {
+PlannedStep PlanSearch::step_of_sums_at(std::size_t point) const {
   PlannedStep step = planner_->step_at(point);
   if (step.rewrites.empty()) step.rewrites = rewrites_;
-  if (overlaps_) recover_beside_gradients(step.plan);
   return step;
 }
 
-Plan PlanSearch::filled_plan_at(std::size_t point) const {
+Plan PlanSearch::changed_plan_at(std::size_t point) const {
+  PlannedStep step = step_of_sums_at(point);
+  if (overlaps()) {
+    recover_beside_gradients(step.plan);
+    step.plan = meet_gradients(step, CostModel(*step.trace, step.derived->needs, device_), lanes_);
+  }
+  if (!fills_link_) return std::move(step.plan);
   std::vector<TensorId> may_leave;
   for (const Planner::Part& part : planner_->parts_at(point)) {
     const auto its = that_may_leave(planner_->trace(), *part.stage, part.entry->plan);
     may_leave.insert(may_leave.end(), its.begin(), its.end());
   }
-  return fill_link(unfilled_step_at(point), may_leave, device_, host_budget_.value_or(unlimited));
+  return fill_link(step, may_leave, device_, host_budget_.value_or(unlimited));
 }
 
 std::vector<Planner::Part> PlanSearch::parts_at(std::size_t point) const {
@@ -189,13 +201,15 @@ Bytes PlanSearch::simulated_bytes(std::size_t point) const {
 }
 
 bool PlanSearch::is_time_a_sum() const {
-  return !overlaps_ && (!may_offload_ || fills_link_) && trace_->step.mesh.is_one();
+  return !overlaps() && (!may_offload_ || fills_link_) && trace_->step.mesh.is_one();
 }
 
 // Sums say the least that a plan takes on one stream: what takes no less by them is not simulated.
 bool PlanSearch::may_take_less(std::size_t point, Nanoseconds time) const {
-  return overlaps_ || planner_->least_time(point) < time.count();
+  return overlaps() || planner_->least_time(point) < time.count();
 }
+
+std::size_t PlanSearch::points_as_fast() const { return overlaps() ? as_fast_beside : as_fast; }
 
 // What copies, collectives or a second stream do beside a run is in no sum: of points that differ
 // by little in sums, one before may be the faster one.
@@ -203,7 +217,8 @@ template <typename Accepts>
 std::size_t PlanSearch::fastest_near(std::size_t found, Accepts accepts) const {
   if (is_time_a_sum()) return found;
   Nanoseconds least = time_of(found);
-  for (std::size_t k = 1, last = found; k <= std::min(as_fast, last) && !is_stopped(); ++k) {
+  for (std::size_t k = 1, last = found; k <= std::min(points_as_fast(), last) && !is_stopped();
+       ++k) {
     if (!may_take_less(last - k, least)) continue;
     const Nanoseconds time = time_of(last - k);
     if (time < least && accepts(last - k)) found = last - k, least = time;
@@ -305,7 +320,8 @@ std::optional<std::size_t> PlanSearch::smallest_whole(Nanoseconds step) const {
 
 // Goes on from each point that is found.
 std::size_t PlanSearch::last_near(std::size_t found, Bytes budget, bool must_fit) const {
-  const std::size_t last = planner_->size() - 1, reach = is_time_a_sum() ? neighbours : as_fast;
+  const std::size_t last = planner_->size() - 1,
+                    reach = is_time_a_sum() ? neighbours : points_as_fast();
   for (std::size_t i = std::min(found + reach, last); i > found && !is_stopped();)
     if (accepts(i, budget, must_fit))
       found = i, i = std::min(found + reach, last);

@@ -28,9 +28,12 @@ class PlanSearch {
   /// counts in them as kept.
   PlanSearch with_filled_link(std::optional<Bytes> host_budget) const;
 
-  /// The same, but what is recovered is recovered on a second stream. Points are those that are
-  /// best in what counts.
-  PlanSearch with_overlap(Resource resource) const;
+  /// The same, but what is recovered is recovered beside gradients, with so many lanes
+  /// (meetings.h). Points are those that are best in what counts; without `joins`, of plans that
+  /// recover each block by itself.
+  PlanSearch with_overlap(Resource resource, std::uint8_t lanes, bool joins = true) const;
+  /// The same points with another number of lanes.
+  PlanSearch with_lanes(std::uint8_t lanes) const;
 
   /// The same where each block may have the operators of one of the others, which have them in all
   /// blocks; nothing if none of them can be told from block to block.
@@ -41,7 +44,9 @@ class PlanSearch {
   bool fills_link() const { return fills_link_; }
   /// Of what sums count, at most so much has left when memory is tightest.
   std::int64_t most_gone() const { return most_gone_; }
-  bool overlaps() const { return overlaps_; }
+  bool overlaps() const { return lanes_ > 0; }
+  /// That recovery takes in turn; 0 on one stream.
+  std::uint8_t lanes() const { return lanes_; }
   bool is_another_network() const;
   /// Nobody waits for anything better.
   bool is_stopped() const { return is_stopped_ && is_stopped_(); }
@@ -78,14 +83,15 @@ class PlanSearch {
   std::optional<std::size_t> any_up_to(std::optional<std::size_t> last, Bytes budget,
                                        bool must_fit) const;
   bool is_time_a_sum() const;
+  std::size_t points_as_fast() const;
   bool may_take_less(std::size_t point, Nanoseconds time) const;
   bool accepts(std::size_t point, Bytes budget, bool must_fit) const;
   bool keeps_host_budget(std::size_t point) const;
   Bytes simulated_bytes(std::size_t point) const;
 
   struct Simulated;
-  PlannedStep unfilled_step_at(std::size_t point) const;
-  Plan filled_plan_at(std::size_t point) const;
+  PlannedStep step_of_sums_at(std::size_t point) const;
+  Plan changed_plan_at(std::size_t point) const;
 
   std::shared_ptr<const Trace> trace_;
   std::vector<StrategySpec::Component> rewrites_;
@@ -94,7 +100,8 @@ class PlanSearch {
   Measure measure_;
   std::function<bool()> is_stopped_;
   std::shared_ptr<const Planner> planner_;
-  bool may_offload_ = false, fills_link_ = false, overlaps_ = false;
+  bool may_offload_ = false, fills_link_ = false;
+  std::uint8_t lanes_ = 0;
   std::optional<Bytes> host_budget_ = {};
   std::int64_t most_gone_ = 0;
   std::shared_ptr<Simulated> simulated_;  ///< of this planner's points, on these streams

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <tuple>
 
 namespace tidemark {
 namespace {
@@ -82,6 +83,12 @@ PlannerSettings settings_for(const PlanRequest& request, const PlanWatch& watch)
   return settings;
 }
 
+// Of these, where the plan that may join blocks joins none, one that may not is the same.
+using CountedAlike = std::tuple<const Trace*, Resource, std::uint8_t>;
+CountedAlike counted_alike(const PlanSearch& search) {
+  return {&search.planner().trace(), search.planner().resource(), search.lanes()};
+}
+
 }  // namespace
 
 PlanSearches::PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
@@ -115,11 +122,24 @@ void PlanSearches::add(const PlannedStep& step, const PlanRequest& request,
       if (!is_stopped(watch)) ways.push_back(ways.back().with_offload(share, request.host_budget));
     if (!is_stopped(watch)) ways.push_back(ways.front().with_filled_link(request.host_budget));
   }
-  if (!may_overlap(request)) return;
-  for (std::size_t way = 0, alone = ways.size(); way < alone; ++way)
-    for (const Resource resource : overlapped_resources)
-      if (!is_stopped(watch) && (way == 0 || resource == Resource::Time))
-        ways.push_back(ways[way].with_overlap(resource));
+  if (may_overlap(request)) add_overlapping(ways, request, watch);
+}
+
+// Each lane has memory of its own: fewer of them hold less where what is reserved counts.
+void PlanSearches::add_overlapping(std::vector<PlanSearch>& ways, const PlanRequest& request,
+                                   const PlanWatch& watch) const {
+  const bool takes_fewer = request.measure != Measure::Allocated || !request.budget;
+  const auto add = [&](const PlanSearch& way, Resource resource, bool joins) {
+    if (is_stopped(watch)) return;
+    ways.push_back(way.with_overlap(resource, most_lanes, joins));
+    if (takes_fewer) ways.push_back(ways.back().with_lanes(least_lanes));
+  };
+  const std::vector<PlanSearch> alone = ways;
+  for (const Resource resource : overlapped_resources) {
+    add(alone.front(), resource, true);
+    if (request.form == PlanForm::Tensors) add(alone.front(), resource, false);
+  }
+  for (std::size_t way = 1; way < alone.size(); ++way) add(alone[way], Resource::Time, true);
 }
 
 // Of each way to count time, the step as it is with the operators of all others.
@@ -147,9 +167,9 @@ std::vector<const PlanSearch*> PlanSearches::all() const {
 std::vector<const PlanSearch*> PlanSearches::with_named_plans() const {
   std::vector<const PlanSearch*> searches;
   for (const std::vector<PlanSearch>& ways : sets_) {
-    std::set<std::pair<bool, bool>> seen;
+    std::set<std::pair<bool, std::uint8_t>> seen;
     for (const PlanSearch& search : ways)
-      if (seen.emplace(search.may_offload(), search.overlaps()).second) searches.push_back(&search);
+      if (seen.emplace(search.may_offload(), search.lanes()).second) searches.push_back(&search);
   }
   return searches;
 }
@@ -169,10 +189,15 @@ std::optional<FoundPlan> PlanSearches::within(Bytes budget, bool must_fit) const
   });
   std::optional<FoundPlan> best;
   Nanoseconds least{};
+  std::set<CountedAlike> joins_nothing;
   for (const PlanSearch* search : order) {
     if (best && promised_time(*search, budget) > least.count()) continue;
+    if (!search->planner().joins() && joins_nothing.contains(counted_alike(*search))) continue;
     const std::optional<std::size_t> point = search->within(budget, must_fit);
     if (!point) continue;
+    if (std::ranges::all_of(search->parts_at(*point),
+                            [](const Planner::Part& part) { return part.count == 1; }))
+      joins_nothing.insert(counted_alike(*search));
     const Nanoseconds time = search->time_of(*point);
     if (!best || time < least) best = FoundPlan{search, *point}, least = time;
   }

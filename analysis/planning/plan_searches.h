@@ -52,6 +52,8 @@ class PlanSearches {
   const Device device_;
   const MemoryBudget memory_;
   void add(const PlannedStep& step, const PlanRequest& request, const PlanWatch& watch);
+  void add_overlapping(std::vector<PlanSearch>& ways, const PlanRequest& request,
+                       const PlanWatch& watch) const;
   void add_mixed();
   std::vector<const PlanSearch*> all() const;
   std::vector<const PlanSearch*> with_named_plans() const;

@@ -111,7 +111,7 @@ void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back(
       {"scenario", "--allow", "LIST", &Options::allow, for_plan,
        "what a plan may do beside keeping and computing again (exact, the default): "
-       "offload to the host's memory, overlap (recover on a second stream), lossy "
+       "offload to the host's memory, overlap (recover on other streams), lossy "
        "(8-bit codes as Mesa, operators of LowMemoryBP), coupled (reversible blocks: "
        "another network), several with commas, or anything (offload and lossy, and codes "
        "of 4 and 2 bits)",

@@ -139,14 +139,15 @@ std::string certificate(const Planning& planning) {
       "Proof: no plan that {} what blocks save, {}{}{}{}, takes less than {} in {}; "
       "this one is at most {} above that.",
       verbs_of(planning.request), fmt::format(fmt::runtime(each), joined_lengths.back()),
-      may_overlap(planning.request) ? ", on one stream or two" : "",
+      may_overlap(planning.request) ? ", on one stream or several" : "",
       may_change_operators(planning.request) ? ", with these operators or others" : "",
       bound_text(planning), to_text(planning.lower_bound), to_text(proven_bytes(planning)),
       gap_text(planning.gap));
   if (replicas_of(planning.comparison.scenario.step.mesh) > 1)
     text += " What replicas exchange is hidden in the bound, and simulated in the plan.";
   if (planning.planned.plan.overlap)
-    text += " What runs again does so on a second stream, beside the gradients of what follows it.";
+    text +=
+        " What runs again does so on streams of its own, beside the gradients of what follows it.";
   text += operators_text(planning.planned);
   text += error_text(planning.error);
   text += exact_text(planning);

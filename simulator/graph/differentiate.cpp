@@ -40,8 +40,8 @@ JointGraph differentiate(const Trace& trace, const Plan& plan, const Derived& de
   OptimizerNodes optimizer(trace, derived.needs, graph, values.present, gradients);
   MicroBatch batch(trace, plan, derived, graph, names, values, gradients, optimizer);
 
-  if (plan.overlap && !plan.regions.empty())
-    graph.use(Lane::EvenRegions), graph.use(Lane::OddRegions);
+  for (std::size_t turn = 0; plan.overlap && !plan.regions.empty() && turn < plan.lanes; ++turn)
+    graph.use(region_lanes[turn]);
   place_external(trace, derived.needs, values.present);
   optimizer.place_state();
   if (values.coded) values.coded->place_ranges();

@@ -33,10 +33,12 @@ inline constexpr InstanceId no_instance{0xffffffff};
 /// write, and by explicit edges.
 enum class Lane : std::uint8_t {
   Compute,
-  // Regions of an overlapped chain alternate between two lanes, so that what a region recovers is
-  // freed where it was made: the recovery of one runs beside the gradients of the other.
-  EvenRegions,
-  OddRegions,
+  // Regions of an overlapped chain take lanes in turn, so that what a region recovers is freed
+  // where it was made: the recovery of one runs beside the gradients of those on the other lanes.
+  FirstRegions,
+  SecondRegions,
+  ThirdRegions,
+  FourthRegions,
   CopyOut,  ///< to the host's memory, beside whatever computes
   CopyIn,
   Gather,  ///< what collects parameters from other ranks
@@ -44,14 +46,22 @@ enum class Lane : std::uint8_t {
 };
 
 inline constexpr std::array lanes = {Named{Lane::Compute, std::string_view("compute")},
-                                     Named{Lane::EvenRegions, std::string_view("even regions")},
-                                     Named{Lane::OddRegions, std::string_view("odd regions")},
+                                     Named{Lane::FirstRegions, std::string_view("first regions")},
+                                     Named{Lane::SecondRegions, std::string_view("second regions")},
+                                     Named{Lane::ThirdRegions, std::string_view("third regions")},
+                                     Named{Lane::FourthRegions, std::string_view("fourth regions")},
                                      Named{Lane::CopyOut, std::string_view("copy out")},
                                      Named{Lane::CopyIn, std::string_view("copy in")},
                                      Named{Lane::Gather, std::string_view("gather")},
                                      Named{Lane::Reduce, std::string_view("reduce")}};
 static_assert(is_in_order(lanes));
 constexpr std::size_t index(Lane lane) { return static_cast<std::size_t>(lane); }
+/// In the order in which regions take them.
+inline constexpr std::array region_lanes = {Lane::FirstRegions, Lane::SecondRegions,
+                                            Lane::ThirdRegions, Lane::FourthRegions};
+constexpr bool is_of_regions(Lane lane) {
+  return lane >= region_lanes.front() && lane <= region_lanes.back();
+}
 constexpr bool is_copy(Lane lane) { return lane == Lane::CopyOut || lane == Lane::CopyIn; }
 
 /// One version of what a tensor's memory holds: written by one node, and read by those after it.

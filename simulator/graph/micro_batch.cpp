@@ -7,12 +7,8 @@
 #include <algorithm>
 
 namespace tidemark {
-namespace {
 
-Lane lane_of(std::size_t turn) { return turn % 2 == 0 ? Lane::EvenRegions : Lane::OddRegions; }
-
-}  // namespace
-
+static_assert(region_lanes.size() == most_lanes);
 MicroBatch::MicroBatch(const Trace& trace, const Plan& plan, const Derived& derived,
                        GraphBuilder& graph, NamedInstances& names, SavedValues& values,
                        PresentGradients& gradients, OptimizerNodes& optimizer)
@@ -27,7 +23,9 @@ MicroBatch::MicroBatch(const Trace& trace, const Plan& plan, const Derived& deri
       forward_(trace, graph, values),
       backward_(trace, plan, derived.needs, graph, values, gradients),
       ends_(last_forward_uses(trace, derived.needs)) {
-  if (!plan.regions.empty()) recovery_.emplace(trace, derived, graph, values, forward_);
+  if (!plan.regions.empty())
+    recovery_.emplace(trace, plan, derived, graph, values, forward_, done_);
+  if (!plan.rerun_after.empty()) done_.resize(trace.ops.size(), no_node);
 }
 
 void MicroBatch::append() {
@@ -79,6 +77,7 @@ void MicroBatch::gradients_of(OpId op, Lane lane) {
     backward_.append(op, lane);
     optimizer_.after_backward(op, lane);
   }
+  if (!done_.empty()) done_[index(op)] = graph_.last_node(lane);
   names_.end(op);
 }
 
@@ -108,10 +107,10 @@ bool MicroBatch::finds_its_operands(std::size_t op) const {
   return finds_all;
 }
 
-// On one lane: recover, then gradients. With two, a region that follows another of its chain is
-// recovered on a lane of its own, which waits for nothing but what it reads: beside the gradients
-// of the other and of what stands between. In issue order the two cases do not differ. Returns the
-// lane of the ops before the region: that of its gradients, until the chain ends.
+// On one lane: recover, then gradients. With several, a region that follows another of its chain is
+// recovered on the next lane, which waits for the gradients that had it last: beside the gradients
+// on other lanes and of what stands between. In issue order the two cases do not differ. Returns
+// the lane of the ops before the region: that of its gradients, until the chain ends.
 Lane MicroBatch::backward_region(std::size_t region) {
   const Region& current = plan_.regions[region];
   const OpId asked = end_of_askers(current);
@@ -133,11 +132,14 @@ Lane MicroBatch::backward_region(std::size_t region) {
   return region > 0 && is_chained(region - 1) ? lane : Lane::Compute;
 }
 
-// Both lanes start after all that was appended before.
+Lane MicroBatch::lane_of(std::size_t turn) const { return region_lanes[turn % plan_.lanes]; }
+
+// All lanes start after what was appended before.
 void MicroBatch::start_chain(const Region& region) {
   turn_ = 0;
   gradients_done_ = graph_.last_node(Lane::Compute);
-  for (const Lane lane : {Lane::EvenRegions, Lane::OddRegions}) graph_.order(gradients_done_, lane);
+  for (std::size_t turn = 0; turn < plan_.lanes; ++turn)
+    graph_.order(gradients_done_, lane_of(turn));
   recovery_->recover(region, lane_of(0), position_);
   recovered_ = graph_.last_node(lane_of(0));
 }

@@ -31,6 +31,7 @@ class MicroBatch {
   OpId end_of_askers(const Region& region) const;
   bool finds_its_operands(std::size_t op) const;
   Lane backward_region(std::size_t region);
+  Lane lane_of(std::size_t turn) const;
   void start_chain(const Region& region);
   void recover_beside(const Region& region);
   bool is_chained(std::size_t region) const;
@@ -50,7 +51,8 @@ class MicroBatch {
   const TensorsByOp ends_;                  ///< of forward values
 
   InstanceId loss_ = no_instance;
-  OpId position_ = no_op;  ///< the op whose gradients come next or are under way
+  OpId position_ = no_op;     ///< the op whose gradients come next or are under way
+  std::vector<NodeId> done_;  ///< by op, where reruns wait: the last node of its gradients
   std::size_t turn_ = 0;
   NodeId recovered_ = no_node, gradients_done_ = no_node;  ///< the last nodes of the last region's
 };

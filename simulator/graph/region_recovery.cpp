@@ -18,15 +18,18 @@ bool is_checkpoint(const Recovery& recovery, const Region& region) {
   return is_any(recovery.reruns, region) && !is_any(recovery.inverts, region);
 }
 
-RegionRecovery::RegionRecovery(const Trace& trace, const Derived& derived, GraphBuilder& graph,
-                               SavedValues& values, ForwardNodes& nodes)
+RegionRecovery::RegionRecovery(const Trace& trace, const Plan& plan, const Derived& derived,
+                               GraphBuilder& graph, SavedValues& values, ForwardNodes& nodes,
+                               const std::vector<NodeId>& done)
     : trace_(trace),
+      plan_(plan),
       needs_(derived.needs),
       recovery_(derived.recovery),
       held_(last_held_uses(trace, derived.needs)),
       graph_(graph),
       values_(values),
-      nodes_(nodes) {}
+      nodes_(nodes),
+      done_(done) {}
 
 void RegionRecovery::recover(const Region& region, Lane lane, OpId at) {
   position_ = at;
@@ -67,6 +70,8 @@ void RegionRecovery::recover_ops(std::size_t begin, std::size_t end, Lane lane) 
 
 void RegionRecovery::rerun(std::size_t i, std::size_t end, Lane lane) {
   const Op& op = trace_.ops[i];
+  if (!plan_.rerun_after.empty() && plan_.rerun_after[i] != no_op)
+    graph_.order(done_[index(plan_.rerun_after[i])], lane);
   nodes_.append(Task::Recompute, static_cast<OpId>(i), lane);
   for (const TensorId input : trace_.inputs(op)) read(trace_[input].storage, i, end);
   for (const TensorId output : trace_.outputs(op))

@@ -13,9 +13,10 @@ bool is_checkpoint(const Recovery& recovery, const Region& region);
 
 class RegionRecovery {
  public:
-  /// All of them must outlive it.
-  RegionRecovery(const Trace& trace, const Derived& derived, GraphBuilder& graph,
-                 SavedValues& values, ForwardNodes& nodes);
+  /// All of them must outlive it. `done`: by op, the last node of its gradients; empty where no
+  /// rerun waits for any.
+  RegionRecovery(const Trace& trace, const Plan& plan, const Derived& derived, GraphBuilder& graph,
+                 SavedValues& values, ForwardNodes& nodes, const std::vector<NodeId>& done);
 
   /// Appends it to the lane. `at`: the op whose gradients come next or are under way.
   void recover(const Region& region, Lane lane, OpId at);
@@ -29,12 +30,14 @@ class RegionRecovery {
   void invert(std::size_t op, std::size_t end, Lane lane);
 
   const Trace& trace_;
+  const Plan& plan_;
   const Needs& needs_;
   const Recovery& recovery_;
   const TensorsByOp held_;
   GraphBuilder& graph_;
   SavedValues& values_;
   ForwardNodes& nodes_;
+  const std::vector<NodeId>& done_;
   OpId position_ = no_op;
   OpId stop_ = no_op;           ///< from here on nothing of the region runs again
   std::vector<TensorId> left_;  ///< storages that ops from there on would have read

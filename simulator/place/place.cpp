@@ -19,20 +19,8 @@ struct LaneStreams {
 };
 
 bool is_on_compute(Lane lane, const Placement& placement) {
-  switch (lane) {
-    case Lane::Compute:
-      return true;
-    case Lane::EvenRegions:
-      return placement.regions_on_compute || !placement.regions_leave_compute;
-    case Lane::OddRegions:
-      return placement.regions_on_compute;
-    case Lane::CopyOut:
-    case Lane::CopyIn:
-    case Lane::Gather:
-    case Lane::Reduce:
-      return false;
-  }
-  return false;
+  if (lane == Lane::FirstRegions && !placement.regions_leave_compute) return true;
+  return lane == Lane::Compute || (is_of_regions(lane) && placement.regions_on_compute);
 }
 
 LaneStreams assign_streams(const JointGraph& graph, const Placement& placement) {

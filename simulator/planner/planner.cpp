@@ -101,9 +101,14 @@ void Planner::count(Resource resource) {
     if (!keeping_[kind].empty()) cut(kind, coded_forms());
 }
 
-Planner::Planner(const Planner& plain, Resource resource) : Planner(plain) {
-  named_ = plain.named_;
-  for (const Mode& mode : plain.modes_) modes_.push_back({mode.held, mode.menus, mode.behind});
+Planner::Planner(const Planner& plain, Resource resource, bool joins) : Planner(plain) {
+  if (!joins) joined_.clear();
+  std::ranges::copy_if(plain.named_, std::back_inserter(named_),
+                       [&](const auto& named) { return named->chain <= joined_.size(); });
+  for (const Mode& mode : plain.modes_) {
+    modes_.push_back({mode.held, mode.menus, mode.behind});
+    if (!joins) modes_.back().menus.resize(1);
+  }
   count(resource);
   solve_all();
 }

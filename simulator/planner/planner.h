@@ -94,8 +94,9 @@ class Planner {
   /// counted, as a share, because neighbours may leave the link to others.
   Planner(const Planner& other, double share_beyond);
   /// The same, counted in what runs take of a resource that streams share: its points are worth
-  /// trying with recovery on a second stream.
-  Planner(const Planner& plain, Resource resource);
+  /// trying with recovery on a second stream. Blocks that are recovered as one have few gradients
+  /// to run beside: without `joins` each is recovered by itself.
+  Planner(const Planner& plain, Resource resource, bool joins = true);
   /// The same, but each block is as it is, or has one of these sets of operators; blocks that are
   /// recovered as one have the same. What stands outside of blocks stays as it is. Only of
   /// takes_in_blocks(): others are no sum of blocks. What an operator takes from parameters and
@@ -176,6 +177,8 @@ class Planner {
   std::int64_t rest() const { return reference_.rest + steady_; }
 
   Resource resource() const { return resource_; }
+  /// May plans recover several blocks as one?
+  bool joins() const { return !joined_.empty(); }
   const Trace& trace() const { return *trace_; }
   const Needs& needs() const { return needs_; }
   const Stages& stages() const { return stages_; }

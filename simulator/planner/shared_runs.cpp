@@ -32,8 +32,6 @@ class Grouped {
   std::map<std::pair<int, int>, std::int64_t> ns_;
 };
 
-bool is_forward(const Run& run) { return run.task == Task::Forward || run.task == Task::Quantize; }
-
 }  // namespace
 
 // As survey.cpp has it: nothing is recovered beside an update behind the backward, nor beside
@@ -46,7 +44,7 @@ std::vector<SharedRuns> runs_of_backward(const Trace& trace, const Schedule& sch
   for (const Step& step : schedule.steps) {
     const Run* run = std::get_if<Run>(&step);
     if (!run) continue;
-    if (is_forward(*run)) {
+    if (is_of_forward(run->task)) {
       pass += in_backward;
       in_backward = false;
       continue;

@@ -124,7 +124,7 @@ class Walk {
   void release(const Run& run) {
     if (staying_.empty() || !in_backward_) return;
     const bool is_update = run.task == Task::Optimizer && !trace_.step.update_in_backward;
-    if (is_forward(run) || is_update) return release_from(0);
+    if (is_of_forward(run.task) || is_update) return release_from(0);
     if (run.op != no_op) release_from(stage_of(run) + 1);
   }
 
@@ -175,10 +175,6 @@ class Walk {
 
   std::int64_t passes_like_this() const { return passes_ == 1 ? counted_.like_second : 1; }
 
-  static bool is_forward(const Run& run) {
-    return run.task == Task::Forward || run.task == Task::Quantize;
-  }
-
   // Of what ranks gather: its frees do not say that a stage has ended.
   bool is_gathered(const Buffer& buffer) const {
     if (buffer.persistent || buffer.tensor == no_tensor) return false;
@@ -201,7 +197,7 @@ class Walk {
     const std::int64_t lowest = std::exchange(lowest_, highest);
     const std::int64_t frees = std::exchange(late_frees_, 0);
     const std::int64_t found = settled == unset ? now_ : settled;
-    return is_forward(run) && in_backward_ ? std::min(lowest, found) : found - frees;
+    return is_of_forward(run.task) && in_backward_ ? std::min(lowest, found) : found - frees;
   }
 
   // Nobody knows yet what follows.
@@ -226,7 +222,7 @@ class Walk {
         std::max(now_ + (counted_.scratch ? scratch(run) : 0), std::exchange(exchange_, 0));
     // An update in the backward meets what stages keep, and so belongs to the stage at hand.
     const bool is_of_stage = run.op != no_op || (in_backward_ && trace_.step.update_in_backward);
-    if (is_of_stage && is_forward(run) && in_backward_) {
+    if (is_of_stage && is_of_forward(run.task) && in_backward_) {
       end_pass();
       begin_pass();
     }
@@ -237,7 +233,7 @@ class Walk {
       result_.rest_load += load_alone(cost, passes_like_this());
       return;
     }
-    if (!is_forward(run) && !in_backward_) {
+    if (!is_of_forward(run.task) && !in_backward_) {
       in_backward_ = true;
       end_of_forward_ = before;
     }

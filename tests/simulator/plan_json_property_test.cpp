@@ -19,6 +19,7 @@ Plan in_one_form(const Plan& plan, const Trace& trace) {
   same.value_release_after = plan.value_release_after;
   same.gradient_release_after = plan.gradient_release_after;
   same.kept_for_recovery = plan.kept_for_recovery;
+  same.lanes = plan.lanes, same.rerun_after = plan.rerun_after;
   for (std::size_t t = 0; t < plan.decisions.size(); ++t)
     if (plan.decisions[t].action == Action::Quantize)
       quantize(same, static_cast<TensorId>(t), encoding_of(plan, static_cast<TensorId>(t)),

@@ -262,8 +262,8 @@ TEST(PlanFile, NamesWhatStaysForRecovery) {
 
 TEST(PlanFile, OfAnotherKindOrVersionIsRefused) {
   EXPECT_EQ(error_of("{}"), "my.plan.json: not a plan file; need \"format\": \"tidemark-plan\"");
-  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 7})"),
-            "my.plan.json: /version: found 7; this program reads versions 1 to 6");
+  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 8})"),
+            "my.plan.json: /version: found 8; this program reads versions 1 to 7");
   EXPECT_THAT(error_of(file_with(R"("decision": [])")),
               HasSubstr("unknown key 'decision' (did you mean 'decisions'?"));
 }
@@ -332,6 +332,31 @@ TEST(PlanFile, ARegionGoesForwardAndDoesNotOverlap) {
               HasSubstr("/regions/0/split: is no op of the region"));
   EXPECT_THAT(of_regions(R"({"begin": "blocks.1.norm1"}, {"begin": "blocks.2.norm1"})"),
               HasSubstr("/regions/1: begins before the region in front of it ends"));
+}
+
+TEST(PlanFile, ReadsLanesAndWhatRerunsWaitFor) {
+  const auto with_waits = [](const std::string& waits) {
+    return file_with(
+        R"("overlap": true, "lanes": 3,
+           "decisions": [{"action": "recompute", "tensors": ["blocks.0.mlp.gelu"]}],
+           "regions": [{"begin": "blocks.0.norm1", "end": "blocks.1.norm1"}],
+           "rerun_after": {)" +
+        waits + "}");
+  };
+  const std::string plan = with_waits(R"("blocks.0.mlp.gelu": "blocks.2.mlp.fc1")");
+  EXPECT_EQ(error_of(plan), "");
+  EXPECT_THAT(write_plan(planned(plan)), HasSubstr("\"version\": 7,"));
+  const auto of_waits = [&](const std::string& waits) { return error_of(with_waits(waits)); };
+  EXPECT_THAT(of_waits(R"("blocks.0.mlp.gelu": "blocks.0.mlp.fc2")"),
+              HasSubstr("'blocks.0.mlp.gelu' is to run again after the gradients of an op that is "
+                        "not behind its region"));
+  EXPECT_THAT(of_waits(R"("blocks.0.mlp.fc1": "blocks.2.mlp.fc1")"),
+              HasSubstr("'blocks.0.mlp.fc1' does not run again: there is nothing that could wait"));
+  EXPECT_THAT(of_waits(R"("blocks.0.mlp.gelo": "blocks.2.mlp.fc1")"),
+              HasSubstr("/rerun_after/blocks.0.mlp.gelo: small-vit has no op 'blocks.0.mlp.gelo' "
+                        "(did you mean 'blocks.0.mlp.gelu'?)"));
+  EXPECT_THAT(error_of(file_with(R"("overlap": true, "lanes": 5, "decisions": [])")),
+              HasSubstr("/lanes: "));
 }
 
 // The strategies would be decided about twice.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/graph/recovery.h"
 #include "simulator/needs.h"
 #include "simulator/plan.h"
 #include "tests/simulator/dice.h"
@@ -226,6 +227,19 @@ inline std::vector<OpId> draw_ends(const Trace& trace, Dice& dice) {
   return ends;
 }
 
+// What runs again waits for gradients of any op behind its region.
+inline void draw_waits(const Trace& trace, const Needs& needs, Dice& dice, Plan& plan) {
+  plan.lanes = static_cast<std::uint8_t>(least_lanes + dice.below(most_lanes - least_lanes + 1));
+  plan.rerun_after.assign(trace.ops.size(), no_op);
+  const Recovery recovery = derive_recovery(trace, plan, needs);
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    if (!recovery.reruns[i] || !dice.one_in(2)) continue;
+    const std::size_t end = index(plan.regions[region_of(plan, static_cast<OpId>(i))].end);
+    if (end < trace.ops.size())
+      plan.rerun_after[i] = static_cast<OpId>(end + dice.below(trace.ops.size() - end));
+  }
+}
+
 }  // namespace detail
 
 /// Up to two dozen ops of the kinds that differ most in what their gradients do, over tensors
@@ -273,6 +287,7 @@ inline Plan random_plan(const Trace& trace, Dice& dice) {
     for (std::size_t t = 0; t < trace.tensors.size(); ++t)
       if (const auto id = static_cast<TensorId>(t); trace[id].storage == id && dice.one_in(3))
         keep_for_recovery(plan, id);
+  if (plan.overlap && dice.one_in(2)) detail::draw_waits(trace, needs, dice, plan);
   return plan;
 }
 

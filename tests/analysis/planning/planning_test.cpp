@@ -313,7 +313,8 @@ TEST(Planning, FillsTheLinkBesideTwoStreams) {
   const Scenario scenario = planned_scenario("gpt2", Precision::AmpBf16, 16);
   const PlanSearch exact(plan_step(trace_of(scenario), parse_strategy("vanilla")), scenario.device,
                          memory_budget_of(scenario), Measure::Allocated, {.overlaps = true});
-  const PlanSearch filled = exact.with_filled_link(std::nullopt).with_overlap(Resource::Time);
+  const PlanSearch filled =
+      exact.with_filled_link(std::nullopt).with_overlap(Resource::Time, most_lanes);
   const double link = scenario.device.host_link_bytes_per_second * 1e-9;
   const Bytes budget = gib(18);
   const auto point = filled.within(budget, false);

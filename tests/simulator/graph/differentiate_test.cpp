@@ -94,16 +94,50 @@ TEST(Differentiate, CopiesBesideTheStepWhereThePlanSaysWhen) {
   EXPECT_EQ(graph.edges.front(), (Edge{NodeId{2}, Lane::Compute, NodeId{4}}));
 }
 
-TEST(Differentiate, LetsRegionsOfAnOverlappedChainAlternateBetweenTwoLanes) {
-  const Trace trace = chain(6, 2);
-  const PlannedStep step =
+std::vector<Lane> lanes_of(const JointGraph& graph, Task task) {
+  std::vector<Lane> lanes;
+  for (const Node& node : graph.nodes)
+    if (node.task == task) lanes.push_back(node.lane);
+  return lanes;
+}
+
+TEST(Differentiate, LetsRegionsOfAnOverlappedChainTakeLanesInTurn) {
+  const Trace trace = chain(8, 2);
+  PlannedStep step =
       plan_step(std::make_shared<const Trace>(trace), parse_strategy("checkpoint+overlap"));
   ASSERT_EQ(step.refusal, "");
+  EXPECT_THAT(lanes_of(graph_of(*step.trace, step.plan), Task::Recompute),
+              ElementsAre(Lane::FirstRegions, Lane::SecondRegions, Lane::FirstRegions,
+                          Lane::SecondRegions));
+  step.plan.lanes = 3;
+  const JointGraph of_three = graph_of(*step.trace, step.plan);
+  EXPECT_THAT(
+      lanes_of(of_three, Task::Recompute),
+      ElementsAre(Lane::FirstRegions, Lane::SecondRegions, Lane::ThirdRegions, Lane::FirstRegions));
+  // Each region's gradients are where it was recovered.
+  EXPECT_THAT(
+      lanes_of(of_three, Task::Backward),
+      ElementsAre(Lane::FirstRegions, Lane::FirstRegions, Lane::SecondRegions, Lane::SecondRegions,
+                  Lane::ThirdRegions, Lane::ThirdRegions, Lane::FirstRegions, Lane::FirstRegions));
+}
+
+// Ops 4 and 5 are a region: what runs again in that of ops 2 and 3 may wait for their gradients.
+TEST(Differentiate, LetsARerunWaitForGradientsBehindItsRegion) {
+  const Trace trace = chain(6, 2);
+  PlannedStep step =
+      plan_step(std::make_shared<const Trace>(trace), parse_strategy("checkpoint+overlap"));
+  step.plan.rerun_after.assign(trace.ops.size(), no_op);
+  step.plan.rerun_after[2] = OpId{5};
+  ASSERT_THAT(check(trace, step.plan), IsEmpty());
   const JointGraph graph = graph_of(*step.trace, step.plan);
-  std::vector<Lane> recovered;
-  for (const Node& node : graph.nodes)
-    if (node.task == Task::Recompute) recovered.push_back(node.lane);
-  EXPECT_THAT(recovered, ElementsAre(Lane::EvenRegions, Lane::OddRegions, Lane::EvenRegions));
+  const auto node_of = [&](Task task, std::size_t op) {
+    const auto found = std::ranges::find_if(graph.nodes, [&](const Node& node) {
+      return node.task == task && node.op == static_cast<OpId>(op);
+    });
+    return static_cast<NodeId>(found - graph.nodes.begin());
+  };
+  EXPECT_THAT(graph.edges, Contains(Edge{node_of(Task::Backward, 5), Lane::SecondRegions,
+                                         node_of(Task::Recompute, 2)}));
 }
 
 // The second micro-batch makes values anew, and adds to the gradient that the first has left.

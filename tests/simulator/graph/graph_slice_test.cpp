@@ -72,9 +72,9 @@ TEST_F(SliceOfAChain, HasTheHoldsOfItsInstances) {
 // An edge holds back the next node of its lane, not whatever node comes next.
 TEST_F(SliceOfAChain, NamesTheFirstNodeThatAnEdgeHoldsBack) {
   JointGraph two_lanes = graph;
-  two_lanes.lanes = {Lane::Compute, Lane::EvenRegions};
-  two_lanes.nodes[6].lane = Lane::EvenRegions;
-  two_lanes.edges = {{NodeId{0}, Lane::EvenRegions, NodeId{3}},
+  two_lanes.lanes = {Lane::Compute, Lane::FirstRegions};
+  two_lanes.nodes[6].lane = Lane::FirstRegions;
+  two_lanes.edges = {{NodeId{0}, Lane::FirstRegions, NodeId{3}},
                      {NodeId{2}, Lane::Compute, NodeId{5}},
                      {NodeId{6}, Lane::Compute, NodeId{7}}};  // holds back nothing
   EXPECT_THAT(slice_of(two_lanes).orders,

@@ -82,7 +82,8 @@ class Graph:
 
         Mostly that is the next one. But `silu_` clones what it overwrites first: two nodes are
         made, then the clone runs, then it. And what is done in place on a view becomes part of a
-        node that is made when it is done. What no gradient flows through has no node.
+        node that is made when it is done, and of one behind that, of the view as it is from now on.
+        What no gradient flows through has no node.
         """
         claimed = {x.node for x in operations}
         for group in groups:
@@ -99,13 +100,25 @@ class Graph:
                 may_claim = operation.node == NO_NODE or bool(operation.mutates)
                 limit = operation.number + bool(operation.mutates)
                 operation.node = NO_NODE
-                if may_claim and any(operation.wants) and unclaimed and unclaimed[0] < limit:
+                if operation.mutates and operation.number in unclaimed:
+                    operation.node = operation.number
+                    unclaimed.remove(operation.node)
+                    operation.view_behind = self.view_behind(operation.node, unclaimed)
+                elif may_claim and any(operation.wants) and unclaimed and unclaimed[0] < limit:
                     operation.node = unclaimed.pop(0)
             if operation.node == NO_NODE:
                 operation.wants = [False] * len(operation.wants)
             else:
                 operation.kept_reads |= kept
                 kept = set()
+
+    def view_behind(self, node: int, unclaimed: list[int]) -> int:
+        """The node that hands a gradient to what was done in place on a view, and to nobody else."""
+        following = node + 1
+        if following not in unclaimed or self.ends[following] != [("node", node, 0)]:
+            return NO_NODE
+        unclaimed.remove(following)
+        return following
 
     def hands_on(self, node: int, end: End) -> bool:
         """Is the gradient for this end the memory of the one that the node got?"""

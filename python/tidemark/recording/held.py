@@ -70,8 +70,7 @@ def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_saved: bool
     if maker is None or maker.row is None:
         if not is_saved:
             builder.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
-    elif outlives and len(maker.inputs) < MOST_OPERANDS and \
-            (peak_is_later(builder) or what_may_go_for(builder, tensor) is not None):
+    elif outlives and len(maker.inputs) < MOST_OPERANDS and may_be_there_before(builder, tensor):
         keep_always(builder, tensor, maker)
     elif is_saved:
         pass  # it goes with its node
@@ -81,10 +80,10 @@ def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_saved: bool
         keep_always(builder, tensor, maker)
 
 
-def peak_is_later(builder: Builder) -> bool:
-    """Behind the forward."""
+def may_be_there_before(builder: Builder, tensor: Tensor) -> bool:
+    """It takes the place of one that is, or most is there behind the forward."""
     peaks = builder.recorder.live_peaks
-    return max(peaks.values()) > peaks["forward"]
+    return max(peaks.values()) > peaks["forward"] or what_may_go_for(builder, tensor) is not None
 
 
 def keep_with_next(builder: Builder, tensor: Tensor, maker: Op) -> bool:
@@ -130,7 +129,12 @@ def hold_rest_of_loss(builder: Builder, loss: Tensor) -> None:
         rest = builder.add(Tensor(builder.unique(f"{loss.name}.whole"), shape, loss.dtype,
                                   loss.category, loss.number))
         maker.outputs.append(rest)
-        keep_always(builder, rest, maker)
+        if what_may_go_for(builder, rest) is None:
+            rest.shape = (elements(shape) - 1,)
+        if rest.number in builder.recorder.outlive and may_be_there_before(builder, rest):
+            keep_always(builder, rest, maker)
+        else:
+            maker.also_keeps.append(f"out{maker.outputs.index(rest)}")
 
 
 def what_may_go_for(builder: Builder, tensor: Tensor) -> Tensor | None:

@@ -29,7 +29,8 @@ class Operations(Tensors):
         moved = sum(physical_bytes(x) for x in operation.reads + operation.writes)
         add_pass(row, "forward", 0, operation.peak - operation.after, operation.flops, moved,
                  operation.launches)
-        self.add_backward(row, [operation.node], inputs, self.views_of_leaves(operation))
+        self.add_backward(row, [operation.view_behind, operation.node], inputs,
+                          self.views_of_leaves(operation))
         self.append_split(Op(outputs[0].name, "opaque", inputs, outputs, self.at, row,
                              viewed=self.viewed(operation, inputs)))
 

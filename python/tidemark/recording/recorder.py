@@ -60,6 +60,7 @@ class Operation:
     name: str
     module: str
     node: int = NO_NODE
+    view_behind: int = NO_NODE  # a node that runs right before its own
     number: int = 0  # nodes that there were when it began
     reads: list[Reference] = dataclasses.field(default_factory=list)
     writes: list[Reference] = dataclasses.field(default_factory=list)
@@ -458,10 +459,15 @@ class Recorder(TorchDispatchMode):
         storage = self.number(tensor)
         self.kept.add(storage)
         last = self.operations[-1] if self.operations else None
-        if last is not None and last.node == node:
+        if last is not None and (last.node == node or self.is_result_over_view(tensor, last, node)):
             last.kept_writes.add(storage)
         else:
             self.pending.append((node, storage))
+
+    def is_result_over_view(self, tensor: torch.Tensor, last: Operation, node: int) -> bool:
+        """What was done in place on a view has two nodes more before the result is kept: what keeps an
+        input has a node behind that of the input."""
+        return self.number(tensor) in last.mutates and self.source_of(tensor) == (node, tensor.output_nr)
 
     # --- modules and groups ---------------------------------------------------------------------
 

@@ -1,9 +1,12 @@
 """Captures small models under torch.compile, where PyTorch is. Loudly skipped elsewhere."""
 
+import json
+import pathlib
 import sys
 import unittest
 
 import test_capture
+import test_zoo
 
 SCRIPT = '''
 import torch
@@ -79,6 +82,33 @@ def compiled_update():
         return made
     return *made(lambda model: model), optimizer
 
+def loop(model, called):
+    optimizer = torch.optim.AdamW(model.parameters())
+    batches = torch.zeros(3, 64, 16, 64)
+    def step():
+        for batch in batches:
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = called(batch).square().mean() / 3
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
+def whole_in_a_loop():
+    model = Net()
+    return loop(model, torch.compile(model))
+
+def itself_in_a_loop():
+    model = Net()
+    model.compile()
+    return loop(model, model)
+
+def blocks_in_a_loop():
+    model = Net()
+    for layer in model.layers:
+        layer.compile()
+    return loop(model, model)
+
 if __name__ == "__main__":
     import tidemark
     tidemark.capture(*whole()[:2], loss=lambda y: y.mean(), output="api.trace.json")
@@ -110,6 +140,31 @@ class Compiled(test_capture.CaptureTest):
         self.assertIn("aten::addmm", self.rows())  # self.out is eager
         inside = {op["row"]["operation"] for op in trace["ops"] if op.get("block")}
         self.assertEqual(inside, {"torch.compile"})
+
+    def test_loops_of_ones_own(self):
+        for function, model, parts in (("whole_in_a_loop", "Net", []), ("itself_in_a_loop", "Net", []),
+                                       ("blocks_in_a_loop", "Net", ["layers.0", "layers.1"])):
+            with self.subTest(function):
+                done = self.capture(function, "--measured", "measured.json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                trace = self.trace()
+                self.assertEqual([trace["model"], trace["step"]["accumulate"]], [model, 3])
+                self.assertEqual([block["name"] for block in trace["blocks"]], parts)
+                self.assertIn("torch.compile", self.rows())
+                self.assertEqual("aten::addmm" in self.rows(), bool(parts))
+                tensors = {tensor["name"]: tensor for tensor in trace["tensors"]}
+                self.assertTrue(tensors["layers.1.up.weight"]["trainable"])
+                self.require_as_measured()
+
+    def require_as_measured(self):
+        if not test_zoo.PROGRAM:
+            self.skipTest("no program: TIDEMARK_PROGRAM names it")
+        found = test_zoo.load_figures().predicted(pathlib.Path(test_zoo.PROGRAM).resolve(),
+                                                  self.path / "step.trace.json")
+        measured = json.loads((self.path / "measured.json").read_text())
+        self.assertEqual(found["live_peak_bytes"], max(measured["live"].values()))
+        self.assertEqual(found["reserved_peak_bytes"], measured["reserved"])
+        self.assertEqual(found["saved_unique_bytes"], measured["saved"])
 
     def test_cuda_graphs_are_refused(self):
         done = self.capture("with_graphs")

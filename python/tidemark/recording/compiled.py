@@ -9,10 +9,12 @@ as operators, so they are noted where the generated code makes them.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import gc
 import re
 import weakref
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import torch
 from torch.utils._pytree import tree_leaves
@@ -230,6 +232,12 @@ def is_used() -> bool:
     return _is_installed
 
 
+def free_what_compiling_left() -> None:
+    """A first step compiles: frames of the compiler hold its gradients in circles."""
+    if is_used():
+        gc.collect()
+
+
 def install_compile() -> None:
     """Before a user's modules import it. Nothing of Dynamo is loaded until it is called."""
     plain_compile = torch.compile
@@ -237,11 +245,29 @@ def install_compile() -> None:
     def compile(*args: Any, **kwargs: Any) -> Any:
         install()
         owner = getattr(args[0], "__self__", None) if args else None
-        if isinstance(owner, torch.nn.Module):  # of its own compile()
-            _told[owner] = args[1:], kwargs
-        return plain_compile(*args, **kwargs)
+        if not isinstance(owner, torch.nn.Module):
+            return plain_compile(*args, **kwargs)
+        _told[owner] = args[1:], kwargs  # of its own compile()
+        return with_hooks_of_all(owner, plain_compile(*args, **kwargs))
 
     torch.compile = compile
+
+
+def with_hooks_of_all(module: torch.nn.Module, call: Callable[..., Any]) -> Callable[..., Any]:
+    """What module.compile() made may call its own, or none: here each is called once."""
+    register = torch.nn.modules.module
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        for hook in list(register._global_forward_pre_hooks.values()):
+            hook(module, args)
+        try:
+            with without_hooks_of_all():
+                return call(*args, **kwargs)
+        finally:
+            for hook in list(register._global_forward_hooks.values()):
+                hook(module, args, None)
+
+    return called
 
 
 def compile_as(wrapper: torch.nn.Module, inside: torch.nn.Module) -> None:
@@ -323,7 +349,7 @@ def replace_dynamo() -> None:
     from torch._dynamo import convert_frame, trace_rules
     from torch.utils import _python_dispatch as dispatch
 
-    for module in ("recorder", "values", "step", "lines", "compiled"):
+    for module in ("recorder", "values", "step", "lines", "compiled", "passes", "watching", "meter", "cast"):
         trace_rules.add(f"{__package__}.{module}")
     for question in ("is_in_torch_dispatch_mode", "is_in_any_mode_without_ignore_compile_internals",
                      "any_torch_dispatch_mode_on_stack"):
@@ -336,13 +362,14 @@ def replace_dynamo() -> None:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         modes[:] = dispatch._get_current_dispatch_mode_stack() or modes
         try:
-            with dispatch._disable_current_modes():
+            with dispatch._disable_current_modes(), without_hooks_of_all():
                 return plain_call(self, *args, **kwargs)
         finally:
             if _refusals:
                 raise _refusals[0] from None
 
     def guards(*args: Any, **kwargs: Any) -> Any:
+        ask_nothing_of_hooks_of_all(next(x for x in args if hasattr(x, "guards")).guards)
         with dispatch._disable_current_modes():
             for mode in modes:
                 dispatch._push_mode(mode)
@@ -354,6 +381,26 @@ def replace_dynamo() -> None:
 
     wrapper.__call__ = call
     convert_frame.CheckFunctionManager = guards
+
+
+@contextlib.contextmanager
+def without_hooks_of_all() -> Iterator[None]:
+    """Hooks of all modules are a capture's own, and not part of what is compiled."""
+    register = torch.nn.modules.module
+    hooks: list[dict[int, Any]] = [register._global_forward_pre_hooks, register._global_forward_hooks]
+    there = [dict(each) for each in hooks]
+    for each in hooks:
+        each.clear()
+    try:
+        yield
+    finally:
+        for each, before in zip(hooks, there):
+            each.update(before)
+
+
+def ask_nothing_of_hooks_of_all(guards: Any) -> None:
+    """They are there when the code runs, and were not when it was compiled."""
+    guards.inner = type(guards.inner)(x for x in guards.inner if "_global_forward_" not in x.name)
 
 
 # --- names ----------------------------------------------------------------------------------------

@@ -48,13 +48,11 @@ def record(run: Callable[[], Any],
         missing = "backward()" if found.passes == 0 else "step() of a torch.optim.Optimizer"
         raise CaptureError(f"the function that make_step returned calls no {missing}: it is a whole "
                            "step, up to the optimizer's (or return the model, its batch and loss)")
-    if compiled.is_used():
-        raise CaptureError("a step of one's own with torch.compile is not captured: return the "
-                           "model, its batch and loss from make_step")
     whole = cast.as_step()
     optimizers = Optimizers(cast.optimizers, [p for p in whole.model.parameters()
                                               if p.requires_grad])
     meter = Meter()
+    compiled.free_what_compiling_left()
     history.mark()
     chance.again()
     with watched(meter):
@@ -77,7 +75,8 @@ def record(run: Callable[[], Any],
         raise CaptureError(f"the step has {len(measured)} backward passes at one time and "
                            f"{len(passes)} at another: capture one that is always alike")
     for one, other in zip(passes, with_graphs):
-        require_alike(other.recorder.operations, one.recorder.operations)
+        if not compiled.is_used():  # graphs of a compiler are operators in the one run only
+            require_alike(other.recorder.operations, one.recorder.operations)
         one.graph = other.graph
     recordings = [each.recording(whole, len(optimizers.trained)) for each in passes]
     for recording, figures in zip(recordings, measured):

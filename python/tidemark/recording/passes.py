@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from . import step
+from . import compiled, step
 from .graph import Graph
 from .inside import Inside
 from .lines import Lines
@@ -64,7 +64,8 @@ class Writer(TorchDispatchMode, Watcher):
         self.passes: list[Pass] = []
         self.inside: Inside | None = None
         self.in_backward = False
-        self.names = {module: name for name, module in whole.model.named_modules()}
+        self.names = {module: compiled.plain_name(name)
+                      for name, module in whole.model.named_modules()}
         self.nodes = torch.autograd._get_sequence_nr()
 
     @property

@@ -376,8 +376,7 @@ def run_twice(step: Step, optimizer: Optimizers, history: History) -> Measured:
     """A first step, which makes what stays, and an ordinary one."""
     history.mark()
     run_or_say_where(lambda: run_plain(step, optimizer))
-    if compiled.is_used():
-        gc.collect()  # a first step compiles: frames of the compiler hold its gradients in circles
+    compiled.free_what_compiling_left()
     history.mark()
     measured = run_plain(step, optimizer, history)
     history.mark()

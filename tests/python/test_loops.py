@@ -278,6 +278,39 @@ def run_again_by_the_optimizer():
 def never_updated():
     model, x, _ = setting()
     return lambda: model(x).square().mean().backward()
+
+def gradients_by_hand():
+    model, x, optimizer = setting()
+    def step():
+        weights = list(model.parameters())
+        for weight, gradient in zip(weights, torch.autograd.grad(model(x).square().mean(), weights)):
+            weight.grad = gradient
+        optimizer.step()
+    return step
+
+def nested():
+    model, x, optimizer = setting()
+    rows = [x[:3], x[3:]]
+    def step():
+        model(torch.nested.as_nested_tensor(rows, layout=torch.jagged)).values().square().mean().backward()
+        optimizer.step()
+    return step
+
+def several_at_once():
+    """Of weights that are stacked, as torch.func's tutorial has it."""
+    from torch.func import functional_call, stack_module_state, vmap
+    models = [net(64, 64, 4) for _ in range(3)]
+    weights, buffers = stack_module_state(models)
+    weights = {name: value.detach().cuda().requires_grad_() for name, value in weights.items()}
+    base = net(64, 64, 4).to("meta")
+    optimizer = torch.optim.Adam(weights.values())
+    x = torch.zeros(8, 64)
+    def step():
+        called = lambda weights, buffers: functional_call(base, (weights, buffers), (x,))
+        vmap(called)(weights, buffers).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
 '''
 
 
@@ -347,6 +380,11 @@ class Loops(test_capture.CaptureTest):
         trace, _ = self.captured("scaled_by_a_weight")
         self.assertEqual(sum(bool(x.get("trainable")) for x in trace["tensors"]), 3)
 
+    def test_models_that_run_at_once(self):
+        trace, _ = self.captured("several_at_once")
+        shapes = [x["shape"] for x in trace["tensors"] if x.get("trainable")]
+        self.assertIn([3, 64, 64], shapes)
+
     def test_passes_that_add_nothing_up_are_no_micro_batches(self):
         trace, said = self.captured("sharpened")
         self.assertNotIn("accumulate", trace["step"])
@@ -389,7 +427,9 @@ class Loops(test_capture.CaptureTest):
                 ("of_the_step_before", r"net\.py:\d+: backward\(\) goes through what was made before the step"),
                 ("retained", r"net\.py:\d+: backward\(retain_graph=True\)"),
                 ("run_again_by_the_optimizer", r"net\.py:\d+: LBFGS runs the model again"),
-                ("never_updated", "calls no step\\(\\) of a torch.optim.Optimizer")):
+                ("never_updated", r"net\.py:\d+: the function .* calls no step\(\) of a torch.optim.Optimizer"),
+                ("gradients_by_hand", r"net\.py:\d+: .* calls no backward\(\), and gradients of torch\.auto"),
+                ("nested", r"net\.py:\d+: nested tensors are not captured: pad them")):
             done = self.capture(function)
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, problem)

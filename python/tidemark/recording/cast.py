@@ -65,7 +65,10 @@ class Cast:
         loose = [p for optimizer in self.optimizers
                  for group in getattr(optimizer, "param_groups", []) for p in group["params"]
                  if id(p) not in known]
-        return [torch.nn.ParameterList(loose)] if loose else []
+        weights = torch.nn.ParameterList()
+        # A plain tensor stays one: a Parameter of it would have a gradient of its own.
+        weights._parameters.update((str(at), weight) for at, weight in enumerate(loose))
+        return [weights] if loose else []
 
 
 class Discovery(Watcher):

@@ -23,6 +23,7 @@ MIXED_DEVICES = re.compile(r"tensors to be on the same device|cpu.*cuda:0|cuda:0
 OF_DEVICES = "; what is made later, by the model, its loss or the step, needs device=\"cuda\""
 HINTS = re.compile(r" Hint: enable anomaly detection|\. This could be because the operator doesn't exist")
 OF_HIGHER_ORDER = re.compile(r"no rule registered for (?:HOP|HigherOrderOperator) (\w+) and mode")
+OF_NESTED = re.compile(r"NestedTensor")
 FRAME = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
 
@@ -54,6 +55,9 @@ def said_by(error: BaseException) -> str:
         return lines[-1].strip()
     if isinstance(error, StopIteration):
         return "the data ends here, and a capture runs a step up to five times"
+    if OF_NESTED.search(lines[0]):
+        return ("nested tensors are not captured: pad them, or have their values in one tensor and their "
+                "offsets in another")
     operator = OF_HIGHER_ORDER.search(lines[0])
     if operator:
         return f"{operator[1]} is captured within torch.compile alone: torch.compile({operator[1]})(…)"

@@ -21,10 +21,21 @@ from .errors import CaptureError
 from .faults import run_or_say_where
 from .history import History
 from .hooks import on_saved_tensors
+from .lines import Lines
 from .meter import Meter
 from .optimizers import Optimizers
 from .passes import Writer
 from .watching import watched
+
+
+def missing_of(run: Callable[[], Any], has_backward: bool) -> str:
+    code = getattr(run, "__code__", None)
+    place = Lines().place(code.co_filename)[1] + f":{code.co_firstlineno}: " if code else ""
+    missing = "step() of a torch.optim.Optimizer, and weights that are written over by hand are not known " \
+              "as an update" if has_backward else \
+              "backward(), and gradients of torch.autograd.grad or torch.func.grad are a part of the forward"
+    return (f"{place}the function that make_step returned calls no {missing}: it is a whole step, up to "
+            "the optimizer's (or return the model, its batch and loss)")
 
 
 def run_with(run: Callable[[], Any], writer: Writer) -> Writer:
@@ -45,9 +56,7 @@ def record(run: Callable[[], Any],
         run_or_say_where(run)
     cast = found.cast
     if found.passes == 0 or not cast.optimizers:
-        missing = "backward()" if found.passes == 0 else "step() of a torch.optim.Optimizer"
-        raise CaptureError(f"the function that make_step returned calls no {missing}: it is a whole "
-                           "step, up to the optimizer's (or return the model, its batch and loss)")
+        raise CaptureError(missing_of(run, found.passes > 0))
     whole = cast.as_step()
     optimizers = Optimizers(cast.optimizers, [p for p in whole.model.parameters()
                                               if p.requires_grad])

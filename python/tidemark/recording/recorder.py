@@ -265,6 +265,7 @@ class Recorder(TorchDispatchMode):
         return tensor.untyped_storage()._cdata in self.numbers
 
     def there_before(self, tensor: torch.Tensor, name: str, category: str, trainable: bool) -> None:
+        tensor = plain(tensor)
         if tensor.device.type != "cuda" or tensor.untyped_storage().nbytes() == 0:
             return
         is_new = not self.knows(tensor)

@@ -23,7 +23,7 @@ from .hooks import on_saved_tensors
 from .lines import Lines, Whose
 from .losses import loss_of
 from .optimizers import Optimizers, make_optimizers
-from .recorder import Operation, Recorder, Reference, is_fake
+from .recorder import Operation, Recorder, Reference, is_fake, plain
 from .replicas import without_wrappers
 from .sharded_calls import Replicas
 
@@ -279,7 +279,7 @@ def watched_modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None
 
 def note_what_is_there(recorder: Recorder, step: Step, optimizer: Optimizers) -> dict[int, int]:
     leaves = {}
-    for name, parameter in step.model.named_parameters():
+    for name, parameter in ((name, plain(x)) for name, x in step.model.named_parameters()):
         recorder.there_before(parameter, compiled.plain_name(name), "parameter",
                               parameter.requires_grad)
         if parameter.device.type == "cuda" and parameter.untyped_storage().nbytes() > 0:

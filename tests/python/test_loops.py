@@ -279,6 +279,18 @@ def never_updated():
     model, x, _ = setting()
     return lambda: model(x).square().mean().backward()
 
+def prefetched():
+    model, x, optimizer = setting()
+    side = torch.cuda.Stream()
+    def step():
+        with torch.cuda.stream(side):
+            following = x + 1
+        model(x).square().mean().backward()
+        optimizer.step()
+        torch.cuda.current_stream().wait_stream(side)
+        return following
+    return step
+
 def gradients_by_hand():
     model, x, optimizer = setting()
     def step():
@@ -379,6 +391,12 @@ class Loops(test_capture.CaptureTest):
     def test_a_pass_may_begin_with_an_operation(self):
         trace, _ = self.captured("scaled_by_a_weight")
         self.assertEqual(sum(bool(x.get("trainable")) for x in trace["tensors"]), 3)
+
+    def test_memory_of_several_streams_is_said_with_its_line(self):
+        trace, said = self.captured("prefetched")
+        self.assertNotIn("allocator_calls", trace)
+        number = 1 + SCRIPT.split("\n").index("        with torch.cuda.stream(side):")
+        self.assertRegex(said, rf"^tidemark capture: net\.py:{number}: memory of several streams")
 
     def test_models_that_run_at_once(self):
         trace, _ = self.captured("several_at_once")

@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
     import torch
 
     from . import (accumulation, compiled, document, exported, history, hooks, host, kernels, loaders,
-                   loops, replicas, step, values)
+                   loops, replicas, step, streams, values)
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -124,6 +124,7 @@ def run(arguments: argparse.Namespace) -> None:
     hooks.install()
     loaders.install()
     host.install()
+    streams.install()
     kernels.install()
     exported.install()
     accumulation.learn()

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from . import streams
+
 MOST_EVENTS = 1 << 22
 
 
@@ -55,6 +57,9 @@ class History:
         events = [x for x in events if x["action"] in ("alloc", "free_requested")]
         self.order = {event["addr"]: at for at, event in enumerate(events)
                       if event["action"] == "alloc"}
+        if len({event["stream"] for event in events}) > 1:
+            streams.say_that_calls_are_missing()
+            return None
         calls = numbered(events)
         first, second, work, end = self.marks
         if calls is None or len(calls) < end:
@@ -66,8 +71,6 @@ class History:
 
 
 def numbered(events: list[dict[str, Any]]) -> list[int] | None:
-    if len({event["stream"] for event in events}) > 1:
-        return None
     calls: list[int] = []
     made: dict[int, int] = {}  # number of the allocation by its address
     count = 0

@@ -111,6 +111,23 @@ def over_views():
     return nn.Sequential(Stage(3, 16), Stage(16, 16), Stage(16, 8), nn.Conv2d(8, 4, 1)), \\
         torch.zeros(2, 3, 64, 64), lambda y: y.square().mean()
 
+def curved():
+    """A state of the optimizer is averaged in the forward, from slopes of slopes (Sophia)."""
+    model = nn.Sequential(nn.Linear(64, 256), nn.Tanh(), nn.Linear(256, 10))
+    optimizer = torch.optim.SGD(model.parameters(), momentum=0.9)
+    weights, x, y = list(model.parameters()), torch.zeros(128, 64), torch.zeros(128, dtype=torch.long)
+    def step():
+        slopes = torch.autograd.grad(F.cross_entropy(model(x), y), weights, create_graph=True)
+        bent = torch.autograd.grad(sum(slope.sum() for slope in slopes), weights)
+        with torch.no_grad():
+            for weight, each in zip(weights, bent):
+                optimizer.state[weight].setdefault("curvature", torch.ones_like(weight)).lerp_(each, 0.01)
+        del slopes, bent, each
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
 def denoised():
     """The loss, which is as large as the picture, is a variable of the function alone."""
     model = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.SiLU(), nn.Conv2d(32, 3, 3, padding=1))
@@ -132,7 +149,7 @@ class Held(test_capture.CaptureTest):
     def test_live_memory_is_what_there_was(self):
         figures = test_zoo.load_figures()
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
-                         "denoised"):
+                         "curved", "denoised"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

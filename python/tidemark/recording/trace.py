@@ -28,6 +28,14 @@ class Builder(Operations):
                                for read, wants in zip(operation.reads, operation.wants)]
             operation.adds_only = wanted and not any(operation.wants)
 
+    def take_states_that_are_read(self) -> None:
+        """By the forward (curvature that is averaged there, say): an optimizer's alone no operation reads."""
+        reads = [read for each in self.recorder.operations for read in each.reads]
+        reads += [read for each in self.recorder.groups for read in each.arguments]
+        for read in reads:
+            if self.storages[read.storage].category == "optimizer_state":
+                self.storages[read.storage].category = "input"
+
     def there_before(self) -> list[int]:
         """In the order in which the allocator was asked for them, where that is known."""
         order, unknown = self.recording.order, 1 << 62
@@ -39,6 +47,7 @@ class Builder(Operations):
         self.recording.graph.settle(self.recorder.operations, self.storages,
                                     self.recorder.groups)
         self.leave_out_what_is_added_to()
+        self.take_states_that_are_read()
         unseen.settle(self.recorder)
         for number in self.there_before():
             self.whole_of(number)

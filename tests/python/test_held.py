@@ -128,6 +128,25 @@ def curved():
         optimizer.zero_grad()
     return step
 
+def in_eight_bits():
+    """What nodes keep is what the user's own hooks make of it; their operations are no node's."""
+    model = nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 64))
+    optimizer, x = torch.optim.SGD(model.parameters()), torch.zeros(64, 64)
+    def pack(value):
+        if isinstance(value, nn.Parameter):
+            return value
+        scale = value.abs().amax() / 127
+        return (value / scale).round().to(torch.int8), scale
+    def unpack(kept):
+        return kept if isinstance(kept, torch.Tensor) else kept[0].float() * kept[1]
+    def step():
+        with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+            loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
 def denoised():
     """The loss, which is as large as the picture, is a variable of the function alone."""
     model = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.SiLU(), nn.Conv2d(32, 3, 3, padding=1))
@@ -149,7 +168,7 @@ class Held(test_capture.CaptureTest):
     def test_live_memory_is_what_there_was(self):
         figures = test_zoo.load_figures()
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
-                         "curved", "denoised"):
+                         "curved", "in_eight_bits", "denoised"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from . import accumulation
+from .hooks import is_packing
 from .leaves import tensors_in
 from .lines import Lines
 
@@ -314,9 +315,12 @@ class Recorder(TorchDispatchMode):
         number = torch.autograd._get_sequence_nr()
         operation = Operation(function._schema.name, self.modules[-1] if self.modules else "")
         operation.number = number - self.first_node
-        if number > self.last_number:
-            operation.node = operation.number - 1
-        self.last_number = number
+        if not is_packing():
+            if number > self.last_number:
+                operation.node = operation.number - 1
+            self.last_number = number
+            operation.kept_reads = {storage for _, storage in self.pending}
+            self.pending = []
         operation.line = self.lines.current()
         inputs = self.on_device((args, kwargs))
         known = len(self.storages)
@@ -327,8 +331,6 @@ class Recorder(TorchDispatchMode):
         operation.wants = [wanted and x.requires_grad and not is_whole_number(x) for x in inputs]
         operation.mutates = {self.number(x) for x in mutated_arguments(function, args, kwargs)
                              if x.device.type == "cuda" and x.untyped_storage().nbytes() > 0}
-        operation.kept_reads = {storage for _, storage in self.pending}
-        self.pending = []
         result = self.measure(operation, function, args, kwargs)
         self.note_results(operation, result)
         operation.live = self.live

@@ -169,51 +169,80 @@ Evaluation evaluate_ranks(std::span<const std::shared_ptr<const Trace>> traces,
 
 namespace {
 
-std::optional<Report> totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
-                                      const StrategySpec& strategy, const Device& device,
-                                      const MemoryBudget& budget, std::optional<RankClass> rank,
-                                      const IsOfInterest& is_wanted) {
-  const bool is_piped = traces.size() > 1;
-  StageSums stages(traces.front()->step);
-  std::vector<TimedStep> steps;
-  std::optional<ScriptedStage> last;
-  Bytes least;
-  for (const auto& trace : traces) {
-    steps.push_back(timed_step(trace, strategy, device, last));
-    StepTotals& totals = steps.back().totals;
-    if (!totals.report.applies) return totals.report;
-    least = std::max(least, steps.back().least);
-    if (!is_piped) continue;
-    totals.report.rank = RankClass{std::ssize(steps) - 1};
-    stages.add(totals.report, totals.times);
-    if (!is_wanted(stages.busy(), least)) return std::nullopt;
+/// All stages, but for what the allocator says.
+class TimedStages {
+ public:
+  explicit TimedStages(std::span<const std::shared_ptr<const Trace>> traces)
+      : step_(traces.front()->step), is_piped_(traces.size() > 1), sums_(step_) {}
+
+  void add(TimedStep step) {
+    steps_.push_back(std::move(step));
+    least_ = std::max(least_, steps_.back().least);
+    if (!is_piped_) return;
+    StepTotals& totals = steps_.back().totals;
+    totals.report.rank = RankClass{std::ssize(steps_) - 1};
+    sums_.add(totals.report, totals.times);
   }
-  const PipelineTimes pipeline = is_piped ? stages.run() : PipelineTimes();
-  const Nanoseconds step = is_piped ? stages.duration(pipeline) : steps.front().totals.report.step;
-  if (!is_wanted(step, least)) return std::nullopt;
-  std::optional<Report> shown;
-  for (TimedStep& of : steps) {
-    Report& report = of.totals.report;
-    if (rank && report.rank != rank) continue;
-    of.set_memory(budget, of.totals);
-    if (!shown || is_tighter(report, *shown)) shown = std::move(report);
+
+  /// Of all, from those that were added.
+  Nanoseconds least_time() const {
+    return is_piped_ ? sums_.busy() : steps_.front().totals.report.step;
   }
-  if (is_piped) stages.add_pipeline(pipeline, *shown);
-  return shown;
-}
+  Bytes least() const { return least_; }
+
+  Nanoseconds run() {
+    if (!is_piped_) return steps_.front().totals.report.step;
+    pipeline_ = sums_.run();
+    pipeline_.passes.clear();
+    return sums_.duration(pipeline_);
+  }
+
+  Report totals(const MemoryBudget& budget, std::optional<RankClass> rank) {
+    std::optional<Report> shown;
+    for (TimedStep& of : steps_) {
+      Report& report = of.totals.report;
+      if (rank && report.rank != rank) continue;
+      of.set_memory(budget, of.totals);
+      if (!shown || is_tighter(report, *shown)) shown = std::move(report);
+    }
+    if (is_piped_) sums_.add_pipeline(pipeline_, *shown);
+    return *std::move(shown);
+  }
+
+ private:
+  const StepOptions step_;
+  const bool is_piped_;
+  StageSums sums_;
+  std::vector<TimedStep> steps_;
+  Bytes least_;
+  PipelineTimes pipeline_;
+};
 
 }  // namespace
+
+std::optional<TimedRanks> timed_ranks(std::span<const std::shared_ptr<const Trace>> traces,
+                                      const StrategySpec& strategy, const Device& device,
+                                      const IsOfInterest& is_wanted) {
+  const auto stages = std::make_shared<TimedStages>(traces);
+  std::optional<ScriptedStage> last;
+  for (const auto& trace : traces) {
+    TimedStep step = timed_step(trace, strategy, device, last);
+    if (!step.totals.report.applies)
+      return TimedRanks{false, {}, {}, [report = step.totals.report](auto...) { return report; }};
+    stages->add(std::move(step));
+    if (!is_wanted(stages->least_time(), stages->least())) return std::nullopt;
+  }
+  const Nanoseconds step = stages->run();
+  return TimedRanks{true, step, stages->least(),
+                    [stages](const MemoryBudget& budget, std::optional<RankClass> rank) {
+                      return stages->totals(budget, rank);
+                    }};
+}
 
 Report totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                        const StrategySpec& strategy, const Device& device,
                        const MemoryBudget& budget, std::optional<RankClass> rank) {
-  return *totals_of_ranks(traces, strategy, device, budget, rank, [](auto...) { return true; });
-}
-
-std::optional<Report> totals_if(std::span<const std::shared_ptr<const Trace>> traces,
-                                const StrategySpec& strategy, const Device& device,
-                                const MemoryBudget& budget, const IsOfInterest& is_wanted) {
-  return totals_of_ranks(traces, strategy, device, budget, {}, is_wanted);
+  return timed_ranks(traces, strategy, device, [](auto...) { return true; })->totals(budget, rank);
 }
 
 }  // namespace tidemark

@@ -42,11 +42,20 @@ Report totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                        const StrategySpec& strategy, const Device& device,
                        const MemoryBudget& budget, std::optional<RankClass> rank = {});
 
-/// The same of the tightest, if the time of the step and what it allocates at least are of
-/// interest. Asked stage by stage: of those that are known so far, both are no less for all.
+/// Of all ranks, what the allocator's numbers, which take the longest, are not asked for yet.
+struct TimedRanks {
+  bool applies = true;
+  Nanoseconds step{};
+  Bytes least;  ///< the tightest allocates no less
+  /// totals_of_ranks(). Asked once.
+  std::function<Report(const MemoryBudget&, std::optional<RankClass>)> totals;
+};
+
+/// Nothing if the time of the step and what it allocates at least are of no interest. Asked stage
+/// by stage: of those that are known so far, both are no less for all.
 using IsOfInterest = std::function<bool(Nanoseconds step, Bytes least)>;
-std::optional<Report> totals_if(std::span<const std::shared_ptr<const Trace>> traces,
-                                const StrategySpec& strategy, const Device& device,
-                                const MemoryBudget& budget, const IsOfInterest& is_wanted);
+std::optional<TimedRanks> timed_ranks(std::span<const std::shared_ptr<const Trace>> traces,
+                                      const StrategySpec& strategy, const Device& device,
+                                      const IsOfInterest& is_wanted);
 
 }  // namespace tidemark

@@ -1,12 +1,12 @@
-// Waves of simulations: between them, what was found cuts what is left.
+// Times first, then memory: between waves of both, what was found cuts what is left.
 #include "analysis/layouts/layout_search.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <tuple>
 
+#include "analysis/layouts/incumbents.h"
 #include "analysis/rank_report.h"
 #include "analysis/report_totals.h"
 #include "base/error.h"
@@ -45,47 +45,6 @@ Scenario scenario_in(const LayoutRequest& request, const MeshLayout& layout) {
   scenario.step = step_in(request, layout);
   return scenario;
 }
-
-// What the fastest and the front are, while they are being found.
-class Incumbents {
- public:
-  explicit Incumbents(std::size_t top) : top_(top) {}
-
-  void add(const LayoutNumbers& numbers) {
-    if (!numbers.fits) return;
-    const auto at = std::ranges::upper_bound(fastest_, numbers.step);
-    fastest_.insert(at, numbers.step);
-    if (fastest_.size() > top_) fastest_.pop_back();
-    if (is_beaten(numbers.step, numbers.allocated)) return;
-    std::erase_if(front_, [&](const Point& point) {
-      return point.step >= numbers.step && point.allocated >= numbers.allocated;
-    });
-    front_.push_back({numbers.step, numbers.allocated});
-  }
-
-  // No layout with these bounds is in the result, ties included.
-  bool cuts(const LayoutBounds& bounds) const {
-    return fastest_.size() == top_ && bounds.step > fastest_.back() &&
-           is_beaten(bounds.step, bounds.allocated);
-  }
-
- private:
-  struct Point {
-    Nanoseconds step;
-    Bytes allocated;
-  };
-
-  bool is_beaten(Nanoseconds step, Bytes allocated) const {
-    return std::ranges::any_of(front_, [&](const Point& point) {
-      return point.step <= step && point.allocated <= allocated &&
-             (point.step < step || point.allocated < allocated);
-    });
-  }
-
-  const std::size_t top_;
-  std::vector<Nanoseconds> fastest_;  ///< in order
-  std::vector<Point> front_;
-};
 
 class LayoutSearcher {
  public:
@@ -183,88 +142,130 @@ class LayoutSearcher {
     candidates_.push_back({layout, bounds});
   }
 
+  // Bounds say whose time to ask for next, and times whose memory: that of a layout is not asked
+  // for before all is known of those that are faster.
   void simulate_candidates() {
-    std::vector<Candidate> wave;
-    for (std::size_t next = 0; next < candidates_.size();) {
-      if (stops()) return count(LayoutRule::Unasked, left(next));
-      wave.clear();
-      for (; next < candidates_.size() && wave.size() < wave_size; ++next) {
-        const Candidate& candidate = candidates_[next];
-        if (incumbents_.cuts(candidate.bounds)) {
-          count(LayoutRule::Bound);
-        } else {
-          wave.push_back(candidate);
-        }
-      }
-      simulate_wave(wave);
-      if (watch_.tell)
-        watch_.tell(static_cast<std::size_t>(result_.simulated), candidates_.size() - next);
+    while (left() > 0) {
+      if (stops()) return count(LayoutRule::Unasked, static_cast<std::int64_t>(left()));
+      is_due() ? finish_timed() : time_candidates();
+      if (watch_.tell) watch_.tell(static_cast<std::size_t>(result_.simulated), left());
     }
   }
 
-  std::int64_t left(std::size_t next) const {
-    return static_cast<std::int64_t>(candidates_.size() - next);
+  // No other can come before the first of those that are timed.
+  bool is_due() const {
+    if (timed_.empty()) return false;
+    return next_ == candidates_.size() || timed_.begin()->first <= candidates_[next_].bounds.step;
   }
 
-  struct Answer {
+  std::size_t left() const { return candidates_.size() - next_ + timed_.size(); }
+
+  /// A layout whose memory is asked for when its turn comes, or known already.
+  struct Timed {
     FoundLayout made;
-    bool is_known = false, applies = true, is_slower = false;
+    TimedRanks ranks;
+    bool is_known() const { return !ranks.totals; }
+  };
+
+  struct Answer {
+    std::optional<Timed> timed;  ///< nothing if it is slower
+    bool applies = true;
     std::string refusal;
   };
 
-  Answer ask(const MeshLayout& layout) const {
+  bool is_slower(Nanoseconds step, Bytes allocated) const {
+    return incumbents_.cuts({.allocated = allocated, .step = step});
+  }
+
+  void time_candidates() {
+    std::vector<MeshLayout> wave;
+    for (; next_ < candidates_.size() && wave.size() < wave_size; ++next_) {
+      if (incumbents_.cuts(candidates_[next_].bounds)) {
+        count(LayoutRule::Bound);
+      } else {
+        wave.push_back(candidates_[next_].layout);
+      }
+    }
+    std::vector<Answer> answers(wave.size());
+    parallel_for(wave.size(), [&](std::size_t i) { answers[i] = time_of(wave[i]); });
+    for (Answer& answer : answers) {
+      if (!answer.applies) {
+        count(LayoutRule::Strategy);
+      } else if (!answer.refusal.empty()) {
+        leave_out(LayoutRule::Refused, answer.refusal, result_.refusal);
+      } else if (answer.timed) {
+        const Nanoseconds step = answer.timed->ranks.step;
+        timed_.emplace(step, *std::move(answer.timed));
+      } else {
+        count_slower();
+      }
+    }
+  }
+
+  // Nothing if its time and what it needs at least say already that it is not in the result.
+  Answer time_of(const MeshLayout& layout) const {
     Answer answer;
-    answer.made.layout = layout;
-    answer.made.key = key_of(request(), layout);
-    if (const auto* known = watch_.known ? watch_.known(answer.made.key) : nullptr) {
-      answer.is_known = true;
-      answer.made.numbers = *known;
-      answer.is_slower = is_slower(*known);
+    FoundLayout made;
+    made.layout = layout;
+    made.key = key_of(request(), layout);
+    if (const auto* known = watch_.known ? watch_.known(made.key) : nullptr) {
+      made.numbers = *known;
+      answer.timed = Timed{std::move(made), {true, known->step, known->allocated, {}}};
       return answer;
     }
     try {
-      const std::optional<Report> report = totals_in(layout);
-      answer.is_slower = !report;
-      if (!report) return answer;
-      answer.applies = report->applies;
-      answer.made.numbers = numbers_of(*report);
-      answer.is_slower = is_slower(answer.made.numbers);
+      auto ranks = timed_ranks_in(layout);
+      if (!ranks) return answer;
+      answer.applies = ranks->applies;
+      answer.timed = Timed{std::move(made), *std::move(ranks)};
     } catch (const InputError& error) {
       answer.refusal = error.what();
     }
     return answer;
   }
 
-  // Whoever knows its memory counts it as who did not ask for it.
-  bool is_slower(const LayoutNumbers& numbers) const {
-    return incumbents_.cuts({.allocated = numbers.allocated, .step = numbers.step});
-  }
-
-  // Nothing if its time and what it needs at least say that it is not in the result.
-  std::optional<Report> totals_in(const MeshLayout& layout) const {
+  std::optional<TimedRanks> timed_ranks_in(const MeshLayout& layout) const {
     const Scenario scenario = scenario_in(request(), layout);
-    return totals_if(rank_traces(scenario.model, scenario.step),
-                     scenario.strategies[layout.strategy], scenario.device,
-                     memory_budget_of(scenario), [&](Nanoseconds step, Bytes least) {
-                       return !incumbents_.cuts({.allocated = least, .step = step});
-                     });
+    return timed_ranks(rank_traces(scenario.model, scenario.step),
+                       scenario.strategies[layout.strategy], scenario.device,
+                       [&](Nanoseconds step, Bytes least) { return !is_slower(step, least); });
   }
 
-  void simulate_wave(const std::vector<Candidate>& wave) {
-    std::vector<Answer> answers(wave.size());
-    parallel_for(wave.size(), [&](std::size_t i) { answers[i] = ask(wave[i].layout); });
-    for (Answer& answer : answers) {
-      if (answer.is_slower) {
-        ++result_.simulated, ++slower_;
-      } else if (!answer.applies) {
-        count(LayoutRule::Strategy);
-      } else if (answer.refusal.empty()) {
-        take(std::move(answer.made), answer.is_known);
+  // In order of their time. What others find meanwhile spares work and changes nothing: whoever it
+  // says is slower is so in order, too.
+  void finish_timed() {
+    std::vector<Timed> due;
+    for (; is_due() && due.size() < wave_size; timed_.erase(timed_.begin()))
+      due.push_back(std::move(timed_.begin()->second));
+    std::vector<char> is_made(due.size());
+    Incumbents meanwhile = incumbents_;
+    std::mutex mutex;
+    parallel_for(due.size(), [&](std::size_t i) {
+      Timed& timed = due[i];
+      {
+        const std::lock_guard lock(mutex);
+        if (meanwhile.cuts({.allocated = timed.ranks.least, .step = timed.ranks.step})) return;
+      }
+      if (!timed.is_known()) timed.made.numbers = numbers_of(totals_in(timed));
+      is_made[i] = 1;
+      const std::lock_guard lock(mutex);
+      meanwhile.add(timed.made.numbers);
+    });
+    for (std::size_t i = 0; i < due.size(); ++i) {
+      Timed& timed = due[i];
+      if (is_made[i] == 0 || is_slower(timed.ranks.step, timed.made.numbers.allocated)) {
+        count_slower();
       } else {
-        leave_out(LayoutRule::Refused, answer.refusal, result_.refusal);
+        take(std::move(timed.made), timed.is_known());
       }
     }
   }
+
+  Report totals_in(const Timed& timed) const {
+    return timed.ranks.totals(memory_budget_of(scenario_in(request(), timed.made.layout)), {});
+  }
+
+  void count_slower() { ++result_.simulated, ++slower_; }
 
   void take(FoundLayout made, bool is_known) {
     ++result_.simulated;
@@ -305,7 +306,9 @@ class LayoutSearcher {
   const LayoutWatch& watch_;
   std::map<PartsKey, LayoutParts> parts_;
   std::vector<Candidate> candidates_;
-  std::int64_t slower_ = 0;  ///< were simulated without their memory
+  std::size_t next_ = 0;                     ///< of them, whose time was not asked for
+  std::multimap<Nanoseconds, Timed> timed_;  ///< whose memory was not
+  std::int64_t slower_ = 0;                  ///< were simulated without their memory
   std::optional<Candidate> smallest_;
   Incumbents incumbents_;
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -217,15 +218,51 @@ TEST(LayoutSearch, NamesTheNearestGlobalBatchWhereNoneIsDealtOut) {
   EXPECT_FALSE(search_layouts(request).nearest_global_batch);
 }
 
-// A sixth of a wave would be enough to be asked again.
+// The first waves ask for times alone.
 TEST(LayoutSearch, StopsBetweenWaves) {
-  int asked = 0;
+  int kept = 0;
   const LayoutSearch search =
-      search_layouts(small_request(8, 8), {.tell = {}, .is_stopped = [&] { return ++asked > 1; }});
+      search_layouts(small_request(8, 8), {.tell = {},
+                                           .is_stopped = [&] { return kept > 0; },
+                                           .known = {},
+                                           .keep = [&](const auto&) { ++kept; }});
   EXPECT_TRUE(search.is_stopped);
   EXPECT_GT(search.simulated, 0);
   EXPECT_GT(cut_by(search.cut, LayoutRule::Unasked), 0);
   EXPECT_FALSE(search.found.empty());
+}
+
+// So all that are faster are known before its memory, which takes the longest, is asked for.
+TEST(LayoutSearch, AsksForMemoryInTheOrderOfTime) {
+  std::vector<Nanoseconds> asked;
+  const LayoutWatch watch = {
+      .tell = {}, .is_stopped = {}, .known = {}, .keep = [&](const auto& made) {
+        asked.push_back(made.numbers.step);
+      }};
+  const LayoutSearch search = search_layouts(small_request(8, 16), watch);
+  EXPECT_GE(asked.size(), search.found.size());
+  EXPECT_TRUE(std::ranges::is_sorted(asked));
+}
+
+// What was found by a search that was stopped, or by parts, changes nothing, counts included.
+TEST(LayoutSearch, ShowsTheSameWhateverIsKnownBefore) {
+  const LayoutRequest request = small_request(8, 16);
+  std::map<std::string, LayoutNumbers> all, some;
+  for (const FoundLayout& found : search_layouts(request).found) all[found.key] = found.numbers;
+  for (const auto& [key, numbers] : all)
+    if (some.size() * 2 < all.size()) some[key] = numbers;
+  const LayoutSearch alone = search_layouts(request);
+  for (const auto* before : {&all, &some}) {
+    const auto known = [&](const std::string& key) {
+      const auto found = before->find(key);
+      return found == before->end() ? nullptr : &found->second;
+    };
+    const LayoutSearch search =
+        search_layouts(request, {.tell = {}, .is_stopped = {}, .known = known, .keep = {}});
+    EXPECT_EQ(search.found, alone.found);
+    EXPECT_EQ(search.cut, alone.cut);
+    EXPECT_EQ(search.simulated, alone.simulated);
+  }
 }
 
 // Nothing was looked at, so nothing is said to be too large.

@@ -9,6 +9,7 @@
 #include "simulator/parallel/pipeline_actions.h"
 #include "simulator/parallel/pipeline_order.h"
 #include "simulator/parallel/rank_trace.h"
+#include "simulator/parallel/wrapped_groups.h"
 #include "simulator/place/place.h"
 #include "simulator/simulate.h"
 #include "traces/replicas.h"
@@ -30,6 +31,34 @@ std::vector<std::size_t> part_of_ops(const Trace& trace) {
   return part;
 }
 
+void add(const BesideTimes& times, BesideTimes& sum) {
+  sum.add += times.add;
+  sum.add_main += times.add_main;
+  sum.copy += times.copy;
+  sum.copy_of_block += times.copy_of_block;
+}
+
+// Of one gradient. Sums are read and written; Megatron-LM's cost as much as in fp32, whatever they
+// are in.
+BesideTimes beside_times(const KernelCosts& kernels, Bytes size, std::int64_t elements) {
+  constexpr double fp32 = 4;
+  const auto bytes = static_cast<double>(size.count), count = static_cast<double>(elements);
+  const auto time = [&](double moved) { return kernels.elementwise(moved, count, 1).time; };
+  const auto copy = static_cast<std::int64_t>(2 * bytes / kernels.bytes_per_ns());
+  return {.add = time(3 * bytes),
+          .add_main = time(bytes + 2 * fp32 * count),
+          .copy = Nanoseconds{copy}};
+}
+
+// By storage: parameters that fully_shard gathers with their block.
+std::vector<bool> parameters_of_blocks(const Trace& trace) {
+  std::vector<bool> are(trace.tensors.size());
+  const std::vector<WrappedGroup> groups = wrapped_groups(trace);
+  for (std::size_t g = 1; g < groups.size(); ++g)
+    for (const TensorId parameter : groups[g].parameters) are[index(parameter)] = true;
+  return are;
+}
+
 // One step, placed and timed, and what its parts need of it.
 class PartSums {
  public:
@@ -46,7 +75,7 @@ class PartSums {
         if (OpId& reader = first_reader_[index(trace_[input].storage)]; reader == no_op)
           reader = static_cast<OpId>(i);
     add_persistent();
-    add_gradients();
+    add_gradients(device);
     add_saved();
     const CostModel costs(trace_, derived_->needs, device);
     add_times(simulate_alone(costs, schedule_));
@@ -70,7 +99,9 @@ class PartSums {
     }
   }
 
-  void add_gradients() {
+  void add_gradients(const Device& device) {
+    const KernelCosts kernels(device, precision_of(trace_.step));
+    const std::vector<bool> is_of_block = parameters_of_blocks(trace_);
     std::vector<bool> is_counted(trace_.tensors.size());
     for (const Buffer& buffer : schedule_.buffers) {
       if (buffer.role != Role::Gradient || buffer.tensor == no_tensor) continue;
@@ -81,6 +112,10 @@ class PartSums {
       is_counted[index(buffer.tensor)] = true;
       part->gradients += buffer.size;
       part->trained += numel(tensor.shape);
+      if (!device.curves.empty()) continue;  // which may be anything
+      BesideTimes beside = beside_times(kernels, buffer.size, numel(tensor.shape));
+      if (is_of_block[index(tensor.storage)]) beside.copy_of_block = beside.copy;
+      add(beside, part->beside);
     }
   }
 
@@ -145,6 +180,7 @@ void add(const Part& part, Part& sum) {
   sum.trained += part.trained;
   sum.saved += part.saved;
   sum.time += part.time;
+  add(part.beside, sum.beside);
 }
 
 // Chunks whose activations are alive at once, as docs/parallel.md has them.
@@ -259,7 +295,8 @@ class StageBounds {
   Nanoseconds duration() const {
     Nanoseconds before{}, most{};
     for (const Stage& stage : stages_) {
-      most = std::max(most, stage.all.time * layout_.micro_batches + before);
+      const Nanoseconds batches = stage.all.time * layout_.micro_batches;
+      most = std::max(most, batches + beside(stage.all.beside) + before);
       if (!schedule_.splits_backward()) before += stage.first;
     }
     if (stages_.size() == 1) return most;
@@ -270,6 +307,30 @@ class StageBounds {
   }
 
  private:
+  // What is done beside a micro-batch on the stream of its forward and backward.
+  Nanoseconds beside(const BesideTimes& times) const {
+    const std::int64_t batches = layout_.micro_batches;
+    const Nanoseconds added = times.add * (batches - 1);
+    const std::optional<Sharding> shared = sharing_of(step_);
+    if (!shared) return added;
+    switch (shared->kind) {
+      case Sharding::Kind::Ddp:
+      case Sharding::Kind::Zero1:
+        return added;
+      case Sharding::Kind::Megatron:
+        return times.add_main * batches;
+      case Sharding::Kind::Zero2:  // to a bucket
+      case Sharding::Kind::Fsdp1:
+        return times.copy * batches;
+      case Sharding::Kind::Fsdp2:  // and from what is gathered, in the backward again
+        return (2 * times.copy + (shared->reshards ? times.copy_of_block : Nanoseconds{})) *
+               batches;
+      case Sharding::Kind::Zero3:  // on other streams, or of modules that may be whole already
+        return {};
+    }
+    return {};
+  }
+
   struct Stage {
     Part all;             ///< of all its chunks
     Bytes least_saved;    ///< of one of them

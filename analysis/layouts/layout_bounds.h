@@ -9,6 +9,15 @@
 
 namespace tidemark {
 
+/// What a micro-batch takes beside its forward and backward, by what is done with its parameters
+/// and gradients, each kernel alone.
+struct BesideTimes {
+  Nanoseconds add{};            ///< gradients to those of the micro-batches before
+  Nanoseconds add_main{};       ///< … to Megatron-LM's main gradients
+  Nanoseconds copy{};           ///< gradients, or what they are of, without gaps between kernels
+  Nanoseconds copy_of_block{};  ///< … those that fully_shard gathers block by block
+};
+
 /// Of one micro-batch: what stands before the blocks, then each block, then what stands behind.
 struct LayoutParts {
   struct Part {
@@ -16,6 +25,7 @@ struct LayoutParts {
     std::int64_t trained = 0;             ///< elements
     Bytes saved;                          ///< alive between forward and backward, read here last
     Nanoseconds time{};                   ///< of its runs, each alone: forward and backward
+    BesideTimes beside;
   };
   std::vector<Part> parts;
   Refusal refusal;             ///< the strategy does not apply

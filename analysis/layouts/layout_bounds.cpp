@@ -137,11 +137,23 @@ class PartSums {
     }
   }
 
+  // Does it copy or add to a parameter's gradient? That is no part of each micro-batch: where the
+  // first copies what others share, the next ones add.
+  bool sums_up(const Run& run) const {
+    return run.task == Task::Accumulate &&
+           std::ranges::any_of(schedule_.writes(run), [&](BufferId id) {
+             const TensorId tensor = schedule_[id].tensor;
+             return tensor != no_tensor && trace_[tensor].category == Category::Parameter;
+           });
+  }
+
   // Without what context ranks, which are never alone, do with gradients: that may be hidden.
   void add_times(const Timeline& timeline) {
     for (const TimedRun& timed : timeline.runs) {
       const Run* run = std::get_if<Run>(&schedule_.steps[timed.step]);
-      if (!run || run->op == no_op || run->task == Task::Pack || is_collective(run->task)) continue;
+      if (!run || run->op == no_op || run->task == Task::Pack || is_collective(run->task) ||
+          sums_up(*run))
+        continue;
       sums_[part_[index(run->op)]].time += timed.end - timed.begin;
     }
   }

@@ -28,8 +28,9 @@ std::optional<RepeatedCalls> repeated_calls(const AllocatorCalls& few, const All
                                             std::int64_t rounds);
 
 /// As of all calls in a row. Rounds after which everything lies where it lay after an earlier one
-/// are not done again.
+/// are not done again. Behind a round in which `enough` is allocated it stops, and the result is
+/// that of a part.
 AllocatorResult replay_allocator(const RepeatedCalls& calls, const AllocatorSettings& settings,
-                                 Bytes capacity);
+                                 Bytes capacity, Bytes enough = no_end);
 
 }  // namespace tidemark::allocator

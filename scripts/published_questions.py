@@ -199,7 +199,8 @@ def megatron_config(row):
     if options.get("qk-layernorm"):
         config["qk_layernorm"] = True
     if "num-experts" in options:
-        config |= {"num_experts": options["num-experts"], "moe_router_topk": options.get("moe-router-topk", 2)}
+        config |= {"num_experts": options["num-experts"], "moe_router_topk": options.get("moe-router-topk", 2),
+                   "moe_grouped_gemm": options.get("moe-grouped-gemm", False)}
         if "moe-ffn-hidden-size" in options:
             config["moe_ffn_hidden_size"] = options["moe-ffn-hidden-size"]
     return config

@@ -54,6 +54,7 @@ OpaqueRow row_of(ExpertOp op, std::string name, const Shape& first, const Shape&
     case ExpertOp::Sort:
       return {.operation = std::move(name), .gradients = 0b1};
     case ExpertOp::Product:
+    case ExpertOp::ProductOfEach:
       return product_row(std::move(name), 2 * numel(first) * second.back());
     case ExpertOp::Swiglu:
       return {
@@ -80,6 +81,10 @@ std::optional<ExpertOp> expert_op(const Trace& trace, const Op& op) {
 }
 
 bool is_product_of_experts(const Trace& trace, const Op& op) {
+  return expert_op(trace, op) == ExpertOp::ProductOfEach || is_grouped_product(trace, op);
+}
+
+bool is_grouped_product(const Trace& trace, const Op& op) {
   return expert_op(trace, op) == ExpertOp::Product ||
          (is_engine_product(trace, op) && trace[trace.inputs(op)[1]].shape.rank() == 3);
 }

@@ -17,9 +17,10 @@ enum class ExpertOp : std::uint8_t {
   Exchange,  ///< visits of this rank's tokens → visits of its experts; and back
   Sort,      ///< visits by rank and expert → by expert; and back
   Product,   ///< visits, weights [experts, in, out] → visits
-  Swiglu,    ///< visits, shares → silu(first half) · second half · share
-  Unpermute,  ///< visits, of which token → tokens, summed
-  Gated       ///< rows → silu(first half) · second half, of a dense MLP, too
+  ProductOfEach,  ///< the same, one expert after the other
+  Swiglu,         ///< visits, shares → silu(first half) · second half · share
+  Unpermute,      ///< visits, of which token → tokens, summed
+  Gated           ///< rows → silu(first half) · second half, of a dense MLP, too
 };
 
 inline constexpr std::array expert_ops = {
@@ -30,6 +31,7 @@ inline constexpr std::array expert_ops = {
     Named{ExpertOp::Exchange, std::string_view("c10d::alltoall_base_")},
     Named{ExpertOp::Sort, std::string_view("megatron::sort_chunks_by_idxs")},
     Named{ExpertOp::Product, std::string_view("megatron::grouped_gemm")},
+    Named{ExpertOp::ProductOfEach, std::string_view("megatron::sequential_gemm")},
     Named{ExpertOp::Swiglu, std::string_view("megatron::weighted_swiglu")},
     Named{ExpertOp::Unpermute, std::string_view("megatron::unpermute")},
     Named{ExpertOp::Gated, std::string_view("megatron::swiglu")}};
@@ -38,8 +40,11 @@ static_assert(is_in_order(expert_ops));
 /// Nothing if the op is none of these.
 std::optional<ExpertOp> expert_op(const Trace& trace, const Op& op);
 
-/// In sixteen bits, or in eight as Transformer Engine multiplies.
+/// In one kernel, or one after the other; in sixteen bits, or in eight as Transformer Engine
+/// multiplies.
 bool is_product_of_experts(const Trace& trace, const Op& op);
+/// In one kernel; in eight bits always.
+bool is_grouped_product(const Trace& trace, const Op& op);
 
 /// Of Gated, which walks over what it reads and writes.
 OpaqueRow gated_row(Bytes of_input);

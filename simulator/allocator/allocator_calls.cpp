@@ -313,8 +313,11 @@ AllocatorCalls calls_of(const Trace& trace, const Schedule& schedule, const Fram
     else
       listing.add_workspace(blas_workspace(framework, device), stream);
   listing.add_blas_workspaces(blas_workspace(framework, device), threads);
-  for (const Bytes kept : {engine_workspace(framework, device), score_buffer(trace)})
-    if (kept > Bytes{}) listing.add_workspace(kept, StreamId::Compute);
+  if (const Bytes kept = engine_workspace(framework, device); kept > Bytes{})
+    for (int i = 0; i < engine_workspaces(trace); ++i)
+      listing.add_workspace(kept, StreamId::Compute);
+  if (const Bytes kept = score_buffer(trace); kept > Bytes{})
+    listing.add_workspace(kept, StreamId::Compute);
   listing.add_step(framework.op_scratch);
   return std::move(listing).finish();
 }

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "simulator/kernel_choice.h"
+#include "traces/expert_ops.h"
 #include "traces/optimizer_of.h"
 
 namespace tidemark {
@@ -286,6 +287,15 @@ Bytes engine_workspace(const Framework& framework, const Device& device) {
   if (!framework.engine_workspace) return {};
   constexpr std::int64_t mib = 1 << 20;
   return Bytes{capability_of(device).value_or(80) >= 90 ? 32 * mib + 1024 : 4 * mib};
+}
+
+// get_multi_stream_cublas_workspace() of the same file, of as many streams as
+// common/include/transformer_engine/multi_streams.h has.
+int engine_workspaces(const Trace& trace) {
+  constexpr int streams = 4;
+  const bool is_grouped =
+      std::ranges::any_of(trace.ops, [&](const Op& op) { return is_grouped_product(trace, op); });
+  return is_grouped ? 1 + streams : 1;
 }
 
 Bytes score_buffer(const Trace& trace) {

@@ -350,7 +350,7 @@ class CutSearch {
     const TensorId x = input(op), y = output(op);
     if (kind == ExpertOp::Gate && cut(x) == whole)
       refuse("experts are shared by ranks that have some tokens each (add --sp)");
-    if (kind == ExpertOp::Product) return product_of_experts(op);
+    if (kind == ExpertOp::Product || kind == ExpertOp::ProductOfEach) return product_of_experts(op);
     if (kind == ExpertOp::Swiglu || kind == ExpertOp::Gated) return void(cut(y) = cut(x));
     if (kind == ExpertOp::Sort && is_part_of_sum_[index(x)]) {
       cuts_.part[index(id)] = RankPart::Rows;

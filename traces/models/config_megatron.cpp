@@ -38,6 +38,7 @@ ExpertsConfig experts_of(Fields& root, const DecoderConfig& config) {
                         experts.count));
   experts.width = count(root, "moe_ffn_hidden_size", config.mlp, widest);
   experts.shared_width = count(root, "moe_shared_expert_intermediate_size", 0, widest);
+  experts.is_grouped = root.boolean_or("moe_grouped_gemm", true);
   experts.gates_shared = root.boolean_or("moe_shared_expert_gate", false);
   if (config.mlp_bias)
     fail_at(root, "add_bias_linear", "biases of experts are not simulated; set it to false");

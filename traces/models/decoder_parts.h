@@ -94,6 +94,7 @@ struct ExpertsConfig {
   bool renormalizes = false;      ///< the weights of those picked sum to 1
   bool gates_shared = true;       ///< the shared one stands behind a gate (Qwen2-MoE)
   bool float_shares = false;      ///< the weights stay fp32 (Mixtral's since transformers 5)
+  bool is_grouped = true;         ///< Megatron-LM's are products of all (--moe-grouped-gemm)
   RouterForm router = RouterForm::Softmax;
   std::int64_t groups = 1, best_groups = 1;  ///< experts are picked from the best groups
 

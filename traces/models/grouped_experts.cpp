@@ -72,7 +72,8 @@ struct GroupedMixture {
         b.to_compute(b.parameter(name + ".experts" + suffix + ".weight", {config.count, in, out}));
     if (b.step().linears) return b.engine_product(name + ".experts" + suffix, x, weights);
     const TensorId read = b.to_compute(x);
-    return emit(ExpertOp::Product, ".experts" + suffix, std::array{read, weights},
+    const ExpertOp op = config.is_grouped ? ExpertOp::Product : ExpertOp::ProductOfEach;
+    return emit(op, ".experts" + suffix, std::array{read, weights},
                 std::array{OutputSpec{"", {b.shape(x)[0], out}, b[read].dtype}});
   }
 

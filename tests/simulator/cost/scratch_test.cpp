@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "simulator/allocator/allocator_calls.h"
 #include "simulator/lower.h"
+#include "tests/support/small_models.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark::scratch_test {
@@ -157,6 +159,39 @@ TEST(Scratch, IsNothingOnAProcessor) {
     EXPECT_TRUE(scratch_of(trace, schedule, *run, processor).requests().empty());
   }
   EXPECT_GT(column_sum_staging(4728, 3072, find_device("a100-80gb")), 0);
+}
+
+// One for all products, and one for each stream of a grouped one.
+TEST(EngineWorkspaces, AreMoreWhereProductsOfExpertsAreGrouped) {
+  const auto count = [](const Model& model) {
+    return engine_workspaces(build_trace(model, {.framework = "megatron"}));
+  };
+  Model mixture = small_mixture();
+  EXPECT_EQ(count(mixture), 5);
+  std::get<DecoderConfig>(mixture.config).experts.is_grouped = false;
+  EXPECT_EQ(count(mixture), 1);
+  EXPECT_EQ(count(small_llama(2)), 1);
+}
+
+// 4 MiB, on Hopper 32 MiB and 1 KiB: beside what a step of one expert after the other has.
+TEST(EngineWorkspaces, StayBetweenSteps) {
+  Model mixture = small_mixture();
+  Model one_by_one = mixture;
+  std::get<DecoderConfig>(one_by_one.config).experts.is_grouped = false;
+  for (const auto& [name, each] :
+       {std::pair("a100-80gb", Bytes{4 << 20}), std::pair("h100", Bytes{(32 << 20) + 1024})}) {
+    const Device device = find_device(name);
+    const auto kept = [&](const Model& model) {
+      const Trace trace = build_trace(model, {.framework = "megatron"});
+      const Schedule schedule = lower(trace, keep_everything(trace));
+      Bytes sum;
+      for (const auto& call :
+           allocator::calls_of(trace, schedule, find_framework("megatron"), device).before)
+        sum += call.size;
+      return sum;
+    };
+    EXPECT_EQ(kept(mixture) - kept(one_by_one), Bytes{4 * each.count}) << name;
+  }
 }
 
 }  // namespace

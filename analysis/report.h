@@ -75,9 +75,6 @@ struct Report {
 struct MemoryBudget {
   Bytes capacity;  ///< after the CUDA context
   allocator::AllocatorSettings allocator = {};
-  /// Of a step that allocates so much nobody asks more: its allocated peak is no less then, and
-  /// other numbers are those of a part of it.
-  Bytes enough = allocator::no_end;
 };
 
 /// All that was made on the way to a report: what views and `explain` look into.

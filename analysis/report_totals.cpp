@@ -35,17 +35,15 @@ constexpr Bytes unlimited{std::int64_t{1} << 59};
 template <class Calls>
 void set_memory_of(const Calls& calls, const MemoryBudget& budget, Report& report) {
   using allocator::AllocatorResult;
-  AllocatorResult result =
-      replay_allocator(calls, budget.allocator, budget.capacity, budget.enough);
+  AllocatorResult result = replay_allocator(calls, budget.allocator, budget.capacity);
   report.capacity = budget.capacity;
   report.fits = !result.out_of_memory;
   report.allocator_retries = result.retries;
-  if (result.out_of_memory)
-    result = replay_allocator(calls, budget.allocator, unlimited, budget.enough);
+  if (result.out_of_memory) result = replay_allocator(calls, budget.allocator, unlimited);
   report.allocated_peak = result.allocated_peak;
   report.allocated_at_rest = result.allocated_at_rest;
   report.reserved_peak = result.reserved_peak;
-  if (report.fits || result.allocated_peak >= budget.enough) return;
+  if (report.fits) return;
   report.short_by = std::max(Bytes{0}, result.allocated_peak - budget.capacity);
   if (report.short_by > Bytes{0} || budget.allocator.expandable_segments) return;
   const allocator::AllocatorSettings expandable = allocator::expandable(budget.allocator);

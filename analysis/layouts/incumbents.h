@@ -30,17 +30,6 @@ class Incumbents {
            is_beaten(bounds.step, bounds.allocated);
   }
 
-  /// What takes so long and allocates that much is cut, or nothing is.
-  Bytes cut_from(Nanoseconds step) const {
-    Bytes least = allocator::no_end;
-    if (fastest_.size() < top_ || step <= fastest_.back()) return least;
-    for (const Point& point : front_) {
-      const Bytes from = point.step < step ? point.allocated : point.allocated + Bytes{1};
-      if (point.step <= step) least = std::min(least, from);
-    }
-    return least;
-  }
-
  private:
   struct Point {
     Nanoseconds step;

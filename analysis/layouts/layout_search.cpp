@@ -242,13 +242,11 @@ class LayoutSearcher {
     std::mutex mutex;
     parallel_for(due.size(), [&](std::size_t i) {
       Timed& timed = due[i];
-      Bytes enough;
       {
         const std::lock_guard lock(mutex);
-        enough = meanwhile.cut_from(timed.ranks.step);
+        if (meanwhile.cuts({.allocated = timed.ranks.least, .step = timed.ranks.step})) return;
       }
-      if (timed.ranks.least >= enough) return;
-      if (!timed.is_known()) timed.made.numbers = numbers_of(totals_in(timed, enough));
+      if (!timed.is_known()) timed.made.numbers = numbers_of(totals_in(timed));
       is_made[i] = 1;
       const std::lock_guard lock(mutex);
       meanwhile.add(timed.made.numbers);
@@ -263,10 +261,8 @@ class LayoutSearcher {
     }
   }
 
-  Report totals_in(const Timed& timed, Bytes enough) const {
-    MemoryBudget budget = memory_budget_of(scenario_in(request(), timed.made.layout));
-    budget.enough = enough;
-    return timed.ranks.totals(budget, {});
+  Report totals_in(const Timed& timed) const {
+    return timed.ranks.totals(memory_budget_of(scenario_in(request(), timed.made.layout)), {});
   }
 
   void count_slower() { ++result_.simulated, ++slower_; }

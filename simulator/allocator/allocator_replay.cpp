@@ -28,7 +28,7 @@ bool play(std::span<const AllocatorCall> calls, std::size_t at, FirstCalls& firs
 }  // namespace
 
 AllocatorResult replay_allocator(const AllocatorCalls& calls, const AllocatorSettings& settings,
-                                 Bytes capacity, Bytes enough) {
+                                 Bytes capacity) {
   CallPlayer player(settings, capacity, calls.streams, calls.slots);
   const AllocatorStats& stats = player.allocator().stats();
   FirstCalls first(calls.before, calls.made_at);
@@ -36,7 +36,7 @@ AllocatorResult replay_allocator(const AllocatorCalls& calls, const AllocatorSet
   const std::span<const AllocatorCall> step = calls.step;
   Bytes at_rest;
   player.forget_peak();
-  for (int i = 0; fits && i < calls.times && stats.allocated_peak < enough; ++i) {
+  for (int i = 0; fits && i < calls.times; ++i) {
     fits = play(step.first(calls.work), 0, first, player);
     at_rest = stats.allocated;
     fits = fits && play(step.subspan(calls.work), calls.work, first, player);

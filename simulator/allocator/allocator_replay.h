@@ -7,8 +7,6 @@
 
 namespace tidemark::allocator {
 
-inline constexpr Bytes no_end{INT64_MAX};
-
 struct AllocatorResult {
   Bytes allocated_peak;
   Bytes reserved_peak;
@@ -24,9 +22,8 @@ AllocatorResult result_of(const AllocatorStats& stats, Bytes at_rest, bool fits)
 /// Plays what comes before the step, then the step, twice unless the calls say otherwise: the
 /// second meets the cache that the first left. What is allocated counts from the first step on,
 /// what is reserved from the beginning. Streams have pools of their own.
-/// When `enough` is allocated behind a step it stops.
 AllocatorResult replay_allocator(const AllocatorCalls& calls, const AllocatorSettings& settings,
-                                 Bytes capacity, Bytes enough = no_end);
+                                 Bytes capacity);
 /// The same for a schedule that is replayed once.
 AllocatorResult replay_allocator(const Trace& trace, const Schedule& schedule,
                                  const Framework& framework, const Device& device,

@@ -28,9 +28,8 @@ std::optional<RepeatedCalls> repeated_calls(const AllocatorCalls& few, const All
                                             std::int64_t rounds);
 
 /// As of all calls in a row. Rounds after which everything lies where it lay after an earlier one
-/// are not done again. Behind a round in which `enough` is allocated it stops, and the result is
-/// that of a part.
+/// are not done again.
 AllocatorResult replay_allocator(const RepeatedCalls& calls, const AllocatorSettings& settings,
-                                 Bytes capacity, Bytes enough = no_end);
+                                 Bytes capacity);
 
 }  // namespace tidemark::allocator

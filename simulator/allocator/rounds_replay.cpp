@@ -22,9 +22,8 @@ using Kind = AllocatorCall::Kind;
 class RoundsReplay {
  public:
   RoundsReplay(const RepeatedCalls& calls, const AllocatorSettings& settings, Bytes capacity,
-               Bytes enough, bool is_apart)
+               bool is_apart)
       : calls_(calls),
-        enough_(enough),
         player_(settings, capacity, calls.streams, calls.round_begin),
         allocator_(player_.allocator()),
         first_(calls.before, calls.made_at) {
@@ -35,15 +34,13 @@ class RoundsReplay {
   AllocatorResult run() {
     bool fits = play(first_.there());
     Bytes at_rest;
-    for (int i = 0; fits && i < 2 && !has_enough(); ++i) {
-      fits = play_head() && play_rounds();
-      if (has_enough()) break;
-      fits = fits && play_tail(0, calls_.work);
+    for (int i = 0; fits && i < 2; ++i) {
+      fits = play_head() && play_rounds() && play_tail(0, calls_.work);
       at_rest = allocator_.stats().allocated;
       fits = fits && play_tail(calls_.work, calls_.tail.size());
     }
     AllocatorResult result = result_of(allocator_.stats(), at_rest, fits);
-    result.allocated_peak = allocated_peak();
+    result.allocated_peak = std::max(result.allocated_peak, peak_);
     return result;
   }
 
@@ -92,9 +89,6 @@ class RoundsReplay {
     return is_small_[first + (slot + each - first % each) % each] ? 1 : 0;
   }
 
-  Bytes allocated_peak() const { return std::max(allocator_.stats().allocated_peak, peak_); }
-  bool has_enough() const { return allocated_peak() >= enough_; }
-
   bool play(std::span<const AllocatorCall> calls) {
     return std::ranges::all_of(
         calls, [&](const AllocatorCall& call) { return player_.play(call, call.slot); });
@@ -120,7 +114,6 @@ class RoundsReplay {
       const bool is_whole =
           std::ranges::all_of(groups(), [](const Group& group) { return group.left > 0; });
       if (!(is_whole ? play_round(calls_.round) : play_alone())) return false;
-      if (has_enough()) return true;
       leave_out_cycles();
     }
     return true;
@@ -220,7 +213,6 @@ class RoundsReplay {
   }
 
   const RepeatedCalls& calls_;
-  const Bytes enough_;
   CallPlayer player_;
   const CachingAllocator& allocator_;
   FirstCalls first_;
@@ -235,10 +227,10 @@ class RoundsReplay {
 }  // namespace
 
 AllocatorResult replay_allocator(const RepeatedCalls& calls, const AllocatorSettings& settings,
-                                 Bytes capacity, Bytes enough) {
-  RoundsReplay apart(calls, settings, capacity, enough, true);
+                                 Bytes capacity) {
+  RoundsReplay apart(calls, settings, capacity, true);
   const AllocatorResult result = apart.run();
-  return apart.is_true() ? result : RoundsReplay(calls, settings, capacity, enough, false).run();
+  return apart.is_true() ? result : RoundsReplay(calls, settings, capacity, false).run();
 }
 
 }  // namespace tidemark::allocator

@@ -99,12 +99,6 @@ TEST(RepeatedCalls, AnswerAsAllCallsInARow) {
          {100_GiB, reserved, Bytes{reserved.count - (2 << 20)}, Bytes{reserved.count * 9 / 10}}) {
       const AllocatorResult expected = replay_allocator(all, settings, capacity);
       EXPECT_EQ(replay_allocator(*repeated, settings, capacity), expected);
-      const Bytes peak = expected.allocated_peak;
-      EXPECT_EQ(replay_allocator(*repeated, settings, capacity, peak + 1_B), expected);
-      for (const Bytes enough : {peak, Bytes{peak.count / 2}}) {
-        const Bytes part = replay_allocator(*repeated, settings, capacity, enough).allocated_peak;
-        EXPECT_TRUE(enough <= part && part <= peak);
-      }
       too_large += expected.out_of_memory ? 1 : 0;
     }
   }
@@ -142,18 +136,6 @@ TEST(RepeatedCalls, OfABillionRoundsTakeNoTime) {
   ASSERT_TRUE(repeated);
   EXPECT_EQ(replay_allocator(*repeated, {}, 100_GiB),
             replay_allocator(calls_of_rounds(pattern, 20), {}, 100_GiB));
-}
-
-// Then what is allocated behind the step is not known.
-TEST(RepeatedCalls, StopOnceEnoughIsAllocated) {
-  const Pattern pattern{{{40_MiB, 0, 1, false}, {3_MiB, 0, 0, false}}, 1};
-  const AllocatorCalls all = calls_of_rounds(pattern, 5);
-  const auto repeated = repeated_calls(calls_of_rounds(pattern, 4), all, 100);
-  ASSERT_TRUE(repeated);
-  const AllocatorResult part = replay_allocator(*repeated, {}, 100_GiB, 40_MiB);
-  EXPECT_GE(part.allocated_peak, 40_MiB);
-  EXPECT_FALSE(part.out_of_memory);
-  EXPECT_EQ(part.allocated_at_rest, 0_B);
 }
 
 }  // namespace

@@ -30,6 +30,14 @@ class Incumbents {
            is_beaten(bounds.step, bounds.allocated);
   }
 
+  // Nor is it if nothing is known of those that take as long.
+  bool faster_ones_cut(const LayoutBounds& bounds) const {
+    return fastest_.size() == top_ && bounds.step > fastest_.back() &&
+           std::ranges::any_of(front_, [&](const Point& point) {
+             return point.step < bounds.step && point.allocated <= bounds.allocated;
+           });
+  }
+
  private:
   struct Point {
     Nanoseconds step;

@@ -231,8 +231,8 @@ class LayoutSearcher {
                        [&](Nanoseconds step, Bytes least) { return !is_slower(step, least); });
   }
 
-  // In order of their time. What others find meanwhile spares work and changes nothing: whoever it
-  // says is slower is so in order, too.
+  // In order of their time. What faster ones find meanwhile spares work and changes nothing:
+  // whoever it says is slower is so in order, too.
   void finish_timed() {
     std::vector<Timed> due;
     for (; is_due() && due.size() < wave_size; timed_.erase(timed_.begin()))
@@ -244,7 +244,8 @@ class LayoutSearcher {
       Timed& timed = due[i];
       {
         const std::lock_guard lock(mutex);
-        if (meanwhile.cuts({.allocated = timed.ranks.least, .step = timed.ranks.step})) return;
+        if (meanwhile.faster_ones_cut({.allocated = timed.ranks.least, .step = timed.ranks.step}))
+          return;
       }
       if (!timed.is_known()) timed.made.numbers = numbers_of(totals_in(timed));
       is_made[i] = 1;

@@ -70,12 +70,13 @@ std::vector<Readers> readers_of(const Trace& trace, const Schedule& schedule) {
 }
 
 // The most of each op, whose gradients are taken from the last op to the first.
-void note(OpId op, std::int64_t bytes, std::vector<AtGradient>& stage) {
-  const auto known = std::ranges::find(stage, op, &AtGradient::op);
-  if (known == stage.end())
-    stage.push_back({op, bytes});
-  else
-    known->bytes = std::max(known->bytes, bytes);
+void note(OpId op, std::int64_t bytes, const std::vector<TensorId>& there,
+          std::vector<AtGradient>& stage) {
+  auto known = std::ranges::find(stage, op, &AtGradient::op);
+  if (known == stage.end()) known = stage.insert(known, {op, bytes});
+  known->bytes = std::max(known->bytes, bytes);
+  for (const TensorId value : there)
+    if (std::ranges::find(known->there, value) == known->there.end()) known->there.push_back(value);
 }
 
 }  // namespace
@@ -90,16 +91,19 @@ std::vector<std::vector<AtGradient>> least_backward(const Trace& trace, const St
   std::vector<std::int64_t> entry = {kept.before};
   for (const StageCost& stage : kept.stages) entry.push_back(entry.back() + stage.first.kept);
   std::vector<std::vector<TensorId>> decided(stages.all.size());  // present, by stage
+  std::vector<TensorId> others;                                   // likewise, of all
   std::int64_t now = rounded(counted.besides);
   const auto change = [&](const Buffer& buffer, std::int64_t sign) {
     if (comes_and_goes(buffer)) return;
     now += sign * rounded(buffer.size);
-    if (const std::uint32_t s = decided_in(indexes, buffer); s == undecided)
-      return;
-    else if (sign > 0)
-      decided[s].push_back(buffer.tensor);
+    const bool is_value = buffer.role == Role::Value && !buffer.persistent;
+    if (!is_value || buffer.tensor == no_tensor) return;
+    const std::uint32_t s = decided_in(indexes, buffer);
+    std::vector<TensorId>& present = s == undecided ? others : decided[s];
+    if (sign > 0)
+      present.push_back(buffer.tensor);
     else
-      std::erase(decided[s], buffer.tensor);
+      std::erase(present, buffer.tensor);
   };
   for (const Buffer& buffer : schedule.buffers)
     if (buffer.persistent) change(buffer, 1);
@@ -120,7 +124,7 @@ std::vector<std::vector<AtGradient>> least_backward(const Trace& trace, const St
     for (const Bytes request : scratch.requests()) taken += rounded(request);
     if (run->task == Task::Backward)
       taken -= rounded(saved_by_running_again(trace, trace[run->op]));
-    note(run->op, now + taken - entry[s] - beyond, least[s]);
+    note(run->op, now + taken - entry[s] - beyond, others, least[s]);
   }
   return least;
 }

@@ -264,6 +264,7 @@ std::vector<WithinStage> Planner::within(const std::vector<double>& room, std::s
     const std::vector<bool> counted = needed_after(at.op, *trace_, needs_, stage);
     ProposalInput input{*trace_, needs_, stage, forward_ns_};
     input.counted = &counted;
+    input.there = &at.there;
     Hull hull;
     for (const Proposal& corner : hull_of(input))
       hull.push_back({static_cast<double>(corner.kept), static_cast<double>(corner.time)});

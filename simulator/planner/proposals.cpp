@@ -231,25 +231,55 @@ class Cutting {
       for (const TensorId input : in_.trace.inputs(op_at(i)))
         readers[in_.trace[input].storage].push_back(i);
       if (!may_run_again(i)) continue;
+      if (in_.counted) {
+        if (const auto least = least_read_at_moment(i)) add_read(i, *least, number);
+        continue;
+      }
       for (const TensorId input : in_.trace.inputs(op_at(i)))
         if (const TensorId storage = in_.trace[input].storage; charged(storage) > 0)
-          add_read(i, storage, number);
+          add_read(i, {storage, charged(storage)}, number);
     }
-    for (Value& value : values_) value.readers = readers[value.storage];
     for (const Writer& writer : writers_in_place())
       cut_.add_edge(nodes_[writer.op], nodes_[writer.maker], MinCut::infinite / 4);
     find_last_uses(readers);
   }
 
-  void add_read(std::size_t reader, TensorId storage,
-                std::unordered_map<TensorId, std::size_t>& number) {
-    const auto [found, is_new] = number.try_emplace(storage, values_.size());
+  /// What a rerun reads, and so many bytes that it costs to have it.
+  struct Read {
+    TensorId storage;
+    std::int64_t bytes;
+  };
+
+  // Who makes nothing but a storage that is needed after the moment: it runs again later, and what
+  // it reads is there, or it has run, and what it makes is. The smaller of both, of what it reads
+  // most of.
+  std::optional<Read> least_read_at_moment(std::size_t i) const {
+    const auto outputs = in_.trace.outputs(op_at(i));
+    const std::uint32_t made = outputs.size() == 1 ? decided_of_[index(outputs[0])] : none;
+    if (made == none || !(*in_.counted)[made]) return std::nullopt;
+    std::optional<Read> most;
+    for (const TensorId input : in_.trace.inputs(op_at(i))) {
+      const TensorId storage = in_.trace[input].storage;
+      if (!is_inside(storage) || std::ranges::find(*in_.there, storage) != in_.there->end())
+        continue;
+      const std::int64_t bytes = std::min(charged(storage), rounded(size(in_.trace[outputs[0]])));
+      if (bytes > (most ? most->bytes : 0)) most = Read{storage, bytes};
+    }
+    return most;
+  }
+
+  void add_read(std::size_t reader, Read read, std::unordered_map<TensorId, std::size_t>& number) {
+    const auto [found, is_new] = number.try_emplace(read.storage, values_.size());
     if (is_new) {
       const MinCut::Node node = cut_.add_node();
-      const MinCut::Node maker = is_inside(storage) ? nodes_[offset(storage)] : MinCut::source;
-      values_.push_back({storage, charged(storage), node, cut_.add_edge(maker, node, 0), {}});
+      const MinCut::Node maker =
+          is_inside(read.storage) ? nodes_[offset(read.storage)] : MinCut::source;
+      values_.push_back({read.storage, read.bytes, node, cut_.add_edge(maker, node, 0), {}});
     }
-    cut_.add_edge(values_[found->second].node, nodes_[reader], MinCut::infinite / 4);
+    Value& value = values_[found->second];
+    value.bytes = std::min(value.bytes, read.bytes);
+    value.readers.push_back(reader);
+    cut_.add_edge(value.node, nodes_[reader], MinCut::infinite / 4);
   }
 
   struct Writer {
@@ -345,7 +375,6 @@ class Cutting {
   // Of what is there only for reruns, because no gradient needs it: of what the stage has made and
   // nobody behind it could have kept, all.
   std::int64_t charged(TensorId storage) const {
-    if (in_.counted) return 0;
     if (!is_inside(storage)) {
       const auto charge = std::ranges::find(in_.stage.shared_reads, storage, &SharedRead::storage);
       return charge == in_.stage.shared_reads.end() ? 0 : charge->bytes;

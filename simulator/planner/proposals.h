@@ -38,8 +38,11 @@ struct ProposalInput {
   const std::vector<std::vector<Coded>>* coded = nullptr;  ///< by tensor: the forms it may have
   /// What the stage's couplings add must be there to undo them: kept, or made again.
   bool undoes_couplings = false;
-  /// By decided storage: do its bytes count? All do, and what reruns read, without this.
+  /// Of a moment in the backward. By decided storage: is it needed, and only later? No others count
+  /// then. Without this all do, and what reruns read.
   const std::vector<bool>* counted = nullptr;
+  /// … and what is there in any case of what nobody decides about.
+  const std::vector<TensorId>* there = nullptr;
 };
 
 /// Not if it has so many ops that its cuts take longer than they are worth.

@@ -74,6 +74,7 @@ Survey survey(const Trace& trace, const Stages& stages, const Schedule& schedule
 struct AtGradient {
   OpId op{};
   std::int64_t bytes = 0;
+  std::vector<TensorId> there = {};  ///< in any case: values about which nobody decides
 };
 
 /// By stage, of all its gradients, whatever is decided about it: of the schedule that keeps

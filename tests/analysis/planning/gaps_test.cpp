@@ -35,7 +35,9 @@ TEST(Gaps, OfPlansThatOffloadAreSmall) {
   expect_gaps({{"gpt2", "rtx-4090", Precision::Fp32, 16, 12288, 0.006},
                {"gpt2", "a100-80gb", Precision::AmpBf16, 16, 14172, 0.006},
                {"t5-base", "rtx-4090", Precision::Fp32, 16, 20644, 0.001},
+               {"t5-base", "a100-80gb", Precision::AmpBf16, 16, 16730, 0.002},
                {"bert-large", "a100-80gb", Precision::Fp32, 16, 10127, 0.0005},
+               {"bert-large", "rtx-4090", Precision::AmpBf16, 16, 10777, 0.006},
                {"swin-t", "rtx-4090", Precision::Fp32, 64, 3174, 0.005},
                {"vit-l-16", "a100-80gb", Precision::AmpFp16, 64, 10486, 0.01}},
               {Allowed::Offload});

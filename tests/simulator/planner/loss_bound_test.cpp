@@ -21,8 +21,9 @@ Planner planner_of(const std::shared_ptr<const Trace>& trace) {
   return {trace, find_device("a100-80gb"), {}};
 }
 
-// BERT's logits: of what log_softmax makes 16 bits stay beside 32. Gaps are 0.90, 1.07 and 0.37 %,
-// and 1.6 to 1.8 % without that.
+// BERT's logits: of what log_softmax makes 16 bits stay beside 32, and to make it again the logits
+// have to. Gaps are 0.06 to 0.23 %; 0.37 to 1.1 % if logits cost nothing, and up to 1.8 % if what
+// 16 bits take did not count either.
 TEST(LossBound, IsNearTheFront) {
   const Planner planner = planner_of(trace_of("bert-large", Precision::AmpBf16));
   const std::int64_t least = planner[0].bytes, most = planner[planner.size() - 1].bytes;
@@ -30,13 +31,13 @@ TEST(LossBound, IsNearTheFront) {
     const std::int64_t bytes = least + (most - least) * quarter / 4;
     const auto point = planner.within(bytes);
     ASSERT_TRUE(point);
-    EXPECT_LT(planner[*point].time, planner.lower_bound_of_joined(bytes) * 1012 / 1000) << quarter;
+    EXPECT_LT(planner[*point].time, planner.lower_bound_of_joined(bytes) * 1003 / 1000) << quarter;
   }
 }
 
 // The loss keeps what it needs least of, or most, and blocks do whatever they may.
 TEST(LossBound, IsBelowMixtures) {
-  for (const char* model : {"bert-base", "gpt2", "vit-b-16"})
+  for (const char* model : {"bert-base", "gpt2", "vit-b-16", "t5-base"})
     for (const Precision precision : {Precision::Fp32, Precision::AmpBf16}) {
       const auto trace = trace_of(model, precision);
       const Planner planner = planner_of(trace);

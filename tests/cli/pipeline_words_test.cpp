@@ -61,17 +61,18 @@ TEST(PipelineRefusal, NamesTheStagesThatNeedMore) {
                                           HasSubstr("pp0 needs 24.0 MiB at least")));
 }
 
-TEST(PlanWords, SayWhatRunsOnASecondStream) {
+TEST(PlanWords, SayWhatRunsOnStreamsOfItsOwn) {
   Planning made = small_planning();
   const std::string said =
-      " What runs again does so on a second stream, beside the gradients of "
+      " What runs again does so on streams of its own, beside the gradients of "
       "what follows it.";
   EXPECT_THAT(planning_words(made), Not(HasSubstr(said)));
   made.planned.plan.overlap = true;
   EXPECT_THAT(planning_words(made), HasSubstr(said));
-  EXPECT_THAT(planning_words(made), Not(HasSubstr("on one stream or two")));
+  EXPECT_THAT(planning_words(made), Not(HasSubstr("on one stream or several")));
   made.request.allowed = {Allowed::Exact, Allowed::Overlap};
-  EXPECT_THAT(planning_words(made), HasSubstr("each block by itself, on one stream or two, takes"));
+  EXPECT_THAT(planning_words(made),
+              HasSubstr("each block by itself, on one stream or several, takes"));
 }
 
 TEST(PlanWords, SayThatCoupledBlocksAreAnotherNetwork) {

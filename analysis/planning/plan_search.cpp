@@ -156,7 +156,12 @@ Plan PlanSearch::changed_plan_at(std::size_t point) const {
   PlannedStep step = step_of_sums_at(point);
   if (overlaps()) {
     recover_beside_gradients(step.plan);
-    step.plan = meet_gradients(step, CostModel(*step.trace, step.derived->needs, device_), lanes_);
+    // A wait may hold memory until it is over. With as few lanes as strategies have, theirs wait
+    // for nothing, as they say: then a plan in their bytes is at least as fast.
+    const bool is_strategy = point >= planner_->size();
+    if (lanes_ > least_lanes || !is_strategy)
+      step.plan =
+          meet_gradients(step, CostModel(*step.trace, step.derived->needs, device_), lanes_);
   }
   if (!fills_link_) return std::move(step.plan);
   std::vector<TensorId> may_leave;

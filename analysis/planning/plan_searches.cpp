@@ -126,15 +126,17 @@ void PlanSearches::add(const PlannedStep& step, const PlanRequest& request,
 }
 
 // Each lane has memory of its own: fewer of them hold less where what is reserved counts.
+// Strategies have two, and more would allocate more than theirs.
 void PlanSearches::add_overlapping(std::vector<PlanSearch>& ways, const PlanRequest& request,
                                    const PlanWatch& watch) const {
+  const std::vector<PlanSearch> alone = ways;
   const bool takes_fewer = request.measure != Measure::Allocated || !request.budget;
   const auto add = [&](const PlanSearch& way, Resource resource, bool joins) {
     if (is_stopped(watch)) return;
+    const bool is_first = ways.size() == alone.size();
     ways.push_back(way.with_overlap(resource, most_lanes, joins));
-    if (takes_fewer) ways.push_back(ways.back().with_lanes(least_lanes));
+    if (takes_fewer || is_first) ways.push_back(ways.back().with_lanes(least_lanes));
   };
-  const std::vector<PlanSearch> alone = ways;
   for (const Resource resource : overlapped_resources) {
     add(alone.front(), resource, true);
     if (request.form == PlanForm::Tensors) add(alone.front(), resource, false);

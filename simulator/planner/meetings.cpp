@@ -13,8 +13,8 @@
 namespace tidemark {
 namespace {
 
-/// States that stay, and ops whose gradients a rerun may begin with. With 64 and 40 of them steps of
-/// GPT-2 were as long; with 8 and 8 up to 1.6 % longer.
+/// States that stay, and ops whose gradients a rerun may begin with. With 64 and 40 of them steps
+/// of GPT-2 were as long; with 8 and 8 up to 1.6 % longer.
 constexpr std::size_t widest = 16, furthest = 16;
 
 struct Meeting {

@@ -18,9 +18,10 @@ namespace {
 constexpr std::size_t widest = 16, furthest = 16;
 
 struct Meeting {
-  double ns = 0;  ///< by itself
-  double sms = 0, bandwidth = 0;
+  SharedRuns run;
   OpId op{};
+
+  double ns() const { return static_cast<double>(run.ns); }
 };
 
 struct Rerun : Meeting {
@@ -56,8 +57,7 @@ class Rows {
       }
       in_backward = true;
       const Cost cost = costs_.of(schedule_, *run);
-      const Meeting meeting{static_cast<double>(cost.time.count()), cost.sm_share,
-                            cost.memory_share, run->op};
+      const Meeting meeting{{cost.sm_share, cost.memory_share, cost.time.count()}, run->op};
       if (is_rerun(*run))
         add_rerun(meeting, run->task == Task::Recompute);
       else
@@ -107,15 +107,14 @@ struct State {
   Progress progress;
   double saved = 0;        ///< ns, by what ran side by side
   std::size_t before = 0;  ///< the state's place among those after the rerun before …
-  bool waits = false;      ///< … from which this one waited …
-  std::size_t start = 0;   ///< … for gradients before this one
+  std::size_t start = 0;  ///< … from which this one waited for gradients before this; 0: it did not
 };
 
 class Search {
  public:
   explicit Search(const TwoRows& rows) : rows_(rows), until_(rows.gradients.size() + 1) {
     for (std::size_t j = 0; j < rows.gradients.size(); ++j)
-      until_[j + 1] = until_[j] + rows.gradients[j].ns;
+      until_[j + 1] = until_[j] + rows.gradients[j].ns();
   }
 
   /// By rerun: the op whose gradients it waits for.
@@ -128,7 +127,7 @@ class Search {
                                               after.back().begin());
     for (std::size_t i = rows_.reruns.size(); i > 0; --i) {
       const State& state = after[i][at];
-      if (state.waits) waits[i - 1] = rows_.gradients[state.start - 1].op;
+      if (state.start > 0) waits[i - 1] = rows_.gradients[state.start - 1].op;
       at = state.before;
     }
     return waits;
@@ -143,7 +142,7 @@ class Search {
       found.push_back(beside(rerun, begun, {{}, before[s].saved, s}));
       std::size_t start = begun.gradient;
       for (std::size_t k = 0; k < furthest && next_start(rerun, start); ++k)
-        found.push_back(beside(rerun, {start, 0}, {{}, before[s].saved, s, true, start}));
+        found.push_back(beside(rerun, {start, 0}, {{}, before[s].saved, s, start}));
     }
     return best_of(std::move(found));
   }
@@ -158,15 +157,14 @@ class Search {
 
   // The rerun begins when gradients have come so far.
   State beside(const Rerun& rerun, Progress progress, State state) const {
-    double left = rerun.ns;
+    double left = rerun.ns();
     while (left > 0 && progress.gradient < rerun.limit) {
       const Meeting& gradient = rows_.gradients[progress.gradient];
-      const double together = std::min(left, gradient.ns - progress.done);
-      state.saved +=
-          together * saved_beside({rerun.sms, rerun.bandwidth}, {gradient.sms, gradient.bandwidth});
+      const double together = std::min(left, gradient.ns() - progress.done);
+      state.saved += together * saved_beside(rerun.run, gradient.run);
       left -= together;
       progress.done += together;
-      if (progress.done >= gradient.ns) progress = {progress.gradient + 1, 0};
+      if (progress.done >= gradient.ns()) progress = {progress.gradient + 1, 0};
     }
     state.progress = progress;
     return state;

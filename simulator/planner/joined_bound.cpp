@@ -6,21 +6,47 @@
 
 #include "simulator/planner/planner.h"
 #include "simulator/planner/prices.h"
+#include "simulator/planner/under_way.h"
 
 namespace tidemark {
 namespace {
 
-// Any set of prices gives a valid bound: so many, evenly taken, of those at which plans change.
-constexpr std::size_t most_prices = 24;
 constexpr double unlimited = 1e300;
 
-std::vector<double> thinned(const std::set<double>& prices) {
-  const std::vector<double> all(prices.begin(), prices.end());
-  if (all.size() <= most_prices) return all;
-  std::vector<double> left;
-  for (std::size_t i = 0; i < most_prices; ++i)
-    left.push_back(all[i * (all.size() - 1) / (most_prices - 1)]);
-  return left;
+// Any prices give a valid bound, and at each moment it is concave in them: so many of those at
+// which plans change, evenly taken, and then what lies between the best and its neighbours.
+constexpr std::size_t coarse_prices = 10;
+constexpr int steps_of_prices = 8;
+
+// `prices` rise.
+template <typename Bound>
+double best_at_prices(const std::vector<double>& prices, const Bound& bound) {
+  const std::size_t count = std::min(coarse_prices, prices.size());
+  const auto coarse = [&](std::size_t i) {
+    return prices[count == 1 ? 0 : i * (prices.size() - 1) / (count - 1)];
+  };
+  double most = 0, best = 0, below = 0, above = 0;
+  const auto is_better = [&](double price) {
+    const double found = bound(price);
+    if (found <= most) return false;
+    most = found, best = price;
+    return true;
+  };
+  for (std::size_t i = 0; i < count; ++i)
+    if (is_better(coarse(i)))
+      below = coarse(i > 0 ? i - 1 : 0), above = coarse(std::min(i + 1, count - 1));
+  for (int i = 0; i < steps_of_prices; ++i) {
+    const double middle = best;
+    const double lower = (below + middle) / 2, higher = (middle + above) / 2;
+    if (lower < middle && is_better(lower)) {
+      above = middle;
+    } else if (higher > middle && is_better(higher)) {
+      below = middle;
+    } else {
+      below = lower, above = higher;
+    }
+  }
+  return most;
 }
 
 }  // namespace
@@ -169,12 +195,17 @@ class Planner::CostsByTimes {
   std::map<std::int64_t, LeastCosts> costs_;
 };
 
-// A moment at which a joined stage is under way knows only what stands before that: of it, and of
-// all that stands behind the moment, nothing but what it costs at least, with what others keep.
-// `passes`: room at moments of each, before each stage and behind all.
+// At a moment outside of within(), of a joined stage that is under way only what stands before it
+// is known: of it, and of all that stands behind the moment, nothing but what it costs at least,
+// with what others keep. `passes`: room at moments of each, before each stage and behind all.
 double Planner::bound_of_joined(const Moment& moment, const std::vector<Pass>& passes,
                                 double link) const {
   CostsByTimes costs(*this);
+  const bool knows_within = std::ranges::any_of(passes, [](const Pass& pass) {
+    return std::ranges::any_of(pass.within, [](const auto& stage) { return !stage.empty(); });
+  });
+  const std::vector<JoinedStages> none;
+  UnderWay parts(*trace_, needs_, forward_ns_, bare_, stages_, knows_within ? joined_ : none);
   const ChunkOfStage& chunk = chunks_[moment.chunk];
   const std::size_t count = stages_.all.size();
   std::vector<double> behind(count + 1), fastest(count);  // of what begins with s
@@ -190,32 +221,38 @@ double Planner::bound_of_joined(const Moment& moment, const std::vector<Pass>& p
   };
   look_behind();
   const std::int64_t at_hand = moment.beside[moment.chunk].kept + 1;
-  double most = 0;
   std::set<double> prices;
   for (const double price : prices_of_free()) prices.insert(price / static_cast<double>(at_hand));
-  for (const double price : thinned(up_to(most_price(link), std::move(prices)))) {
+  prices = up_to(most_price(link), std::move(prices));
+  return best_at_prices({prices.begin(), prices.end()}, [&](double price) {
     costs.set_price(price);
     if (is_in_flight(moments_)) look_behind();
-    std::vector<double> before(count + 1, unlimited), under_way = before;
+    parts.set_price(price);
+    double most = 0;
+    std::vector<double> before(count + 1, unlimited), under_way = before, partly = before;
     before[0] = 0;
     for (std::size_t s = 0; s <= chunk.end; ++s) {
       const double time = kept_time() + std::min(before[s], under_way[s]) + behind[s];
       for (const Pass& pass : passes)
         if (s >= chunk.begin) most = std::max(most, time - price * pass.room[s]);
       if (s == chunk.end) break;
+      const double within = kept_time() + std::min(before[s], partly[s]) + behind[s + 1];
       for (const Pass& pass : passes)
-        for (const auto& [room, hull] : pass.within[s])
-          most = std::max(
-              most, kept_time() + before[s] + behind[s + 1] + cheapest(hull, price) - price * room);
+        for (const WithinStage& at : pass.within[s])
+          if (at.is_of_joined || under_way[s] == unlimited)
+            most = std::max(most, within + cheapest(at.hull, price) - price * at.room);
       costs.of(s < chunk.begin ? others(s) : at_hand)
           .for_each(s, [&](std::size_t end, double cost) {
             before[end] = std::min(before[end], before[s] + cost);
             for (std::size_t i = s + 1; i < end; ++i)
               under_way[i] = std::min(under_way[i], before[s] + fastest[s]);
           });
+      parts.for_each(s, [&](std::size_t at, double cost) {
+        partly[at] = std::min(partly[at], before[s] + cost);
+      });
     }
-  }
-  return most;
+    return most;
+  });
 }
 
 // Moments with as much beside them are looked at together.
@@ -235,9 +272,7 @@ std::int64_t Planner::bound_of_joined(std::int64_t bytes, double link) const {
       Pass& pass = passes.emplace_back();
       pass.room = other->is_backward ? backward_room(*other, bytes, link)
                                      : forward_room(*other, bytes, link);
-      pass.within.resize(stages_.all.size());
-      for (std::size_t s = 0; other->is_backward && s < stages_.all.size(); ++s)
-        pass.within[s] = within(pass.room, s);
+      pass.within = within(*other, pass.room);
       return true;
     });
     most = std::max(most, bound_of_joined(moment, passes, link));

@@ -91,8 +91,8 @@ double best_bound(const Moments& moments, double link) {
     for (std::size_t s = 0; s < moments.hulls.size(); ++s) time += least(s, moments.others[s]);
     for (std::size_t s = moments.begin; s < moments.end; ++s) {
       most = std::max(most, time - price * moments.room[s]);
-      for (const auto& [room, hull] : moments.within[s])
-        most = std::max(most, time - least(s, 0) + cheapest(hull, price) - price * room);
+      for (const WithinStage& at : moments.within[s])
+        most = std::max(most, time - least(s, 0) + cheapest(at.hull, price) - price * at.room);
       time += least(s, moments.others[s] + 1) - least(s, moments.others[s]);
     }
     most = std::max(most, time - price * moments.room[moments.end]);
@@ -236,44 +236,6 @@ std::int64_t Planner::least_launches() const {
   return least;
 }
 
-namespace {
-
-// By decided storage: do gradients need it, and all of them later than the op has its own?
-std::vector<bool> needed_after(OpId op, const Trace& trace, const Needs& needs,
-                               const Stage& stage) {
-  std::vector<bool> found(stage.decided.size(), true);
-  for (std::size_t i = index(op); i < index(stage.end); ++i)
-    for_each_operand(trace, trace.ops[i], needs.saved[i], [&](TensorId storage, TensorId) {
-      for (std::size_t d = 0; d < found.size(); ++d)
-        if (stage.decided[d] == storage) found[d] = false;
-    });
-  return found;
-}
-
-}  // namespace
-
-// Only outside of blocks, where losses are: blocks may be joined, and are many. `room`: that of
-// backward_room().
-std::vector<WithinStage> Planner::within(const std::vector<double>& room, std::size_t s) const {
-  const Stage& stage = stages_.all[s];
-  if (stage.block >= 0 || stage.decided.empty() || !can_be_cut(stage) || is_in_flight(moments_) ||
-      !operators_.empty() || !coded_.empty() || undoes_[stage.kind])
-    return {};
-  std::vector<WithinStage> found;
-  for (const AtGradient& at : at_gradients_[s]) {
-    const std::vector<bool> counted = needed_after(at.op, *trace_, needs_, stage);
-    ProposalInput input{*trace_, needs_, stage, forward_ns_};
-    input.counted = &counted;
-    input.there = &at.there;
-    Hull hull;
-    for (const Proposal& corner : hull_of(input))
-      hull.push_back({static_cast<double>(corner.kept), static_cast<double>(corner.time)});
-    found.push_back(
-        {room[s] + static_cast<double>(least_backward_[s] - at.bytes), std::move(hull)});
-  }
-  return found;
-}
-
 // Over all sets of operators that the stage may have.
 Hull Planner::hull_at(std::size_t stage, Held held) const {
   Hull all;
@@ -312,16 +274,13 @@ std::int64_t Planner::bound_of_single(std::int64_t bytes, double link) const {
     std::vector<std::int64_t> others;
     for (std::size_t s = 0; s < stages_.all.size(); ++s)
       others.push_back(moment->beside[chunk_of(s)].kept);
-    std::vector<std::vector<WithinStage>> within_stages(stages_.all.size());
-    for (std::size_t s = 0; moment->is_backward && s < stages_.all.size(); ++s)
-      within_stages[s] = within(room, s);
     const Moments moments{moment->is_backward ? free : forward,
                           room,
                           kept_time(),
                           std::move(others),
                           chunk.begin,
                           chunk.end,
-                          std::move(within_stages)};
+                          within(*moment, room)};
     most = std::max(most, best_bound(moments, link));
   }
   // No plan launches fewer kernels than the one that runs nothing again.

@@ -74,6 +74,8 @@ inline double cheapest(const Hull& corners, double price) {
 struct WithinStage {
   double room;
   Hull hull;
+  /// … and stages that it is joined with, as UnderWay knows them.
+  bool is_of_joined;
 };
 
 /// Operators that single blocks may have, and all about the step that has them everywhere.
@@ -343,7 +345,8 @@ class Planner {
   std::int64_t bytes_before() const;
   std::int64_t least_launches() const;
   Hull hull_at(std::size_t stage, Held held) const;
-  std::vector<WithinStage> within(const std::vector<double>& room, std::size_t stage) const;
+  std::vector<std::vector<WithinStage>> within(const Moment& moment,
+                                               const std::vector<double>& room) const;
   void offer_offload(Mode& mode) const;
   std::int64_t forward_time(std::size_t kind) const;
 

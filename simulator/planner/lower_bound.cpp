@@ -258,14 +258,19 @@ Hull Planner::hull_at(std::size_t stage, Held held) const {
   return is_mixed ? lower_hull(std::move(all)) : all;
 }
 
+// What is held to the end of the forward is there until then in any case, where anything is held;
+// of micro-batches in flight others' forwards are over.
+Held Planner::held_at(const Moment& moment) const {
+  const bool is_there = !moment.is_backward && !is_in_flight(moments_) && can_drop_held(stages_);
+  return is_there ? Held::Kept : Held::Free;
+}
+
 std::int64_t Planner::bound_of_single(std::int64_t bytes, double link) const {
   std::vector<Hull> keeping, free;
   for (std::size_t s = 0; s < stages_.all.size(); ++s) {
     keeping.push_back(hull_at(s, Held::Kept));
     free.push_back(hull_at(s, Held::Free));
   }
-  // Others' forwards are over, and with them what was held.
-  const std::vector<Hull>& forward = is_in_flight(moments_) ? free : keeping;
   double most = 0;
   for (const Moment* moment : bounding_moments()) {
     const ChunkOfStage& chunk = chunks_[moment->chunk];
@@ -274,7 +279,7 @@ std::int64_t Planner::bound_of_single(std::int64_t bytes, double link) const {
     std::vector<std::int64_t> others;
     for (std::size_t s = 0; s < stages_.all.size(); ++s)
       others.push_back(moment->beside[chunk_of(s)].kept);
-    const Moments moments{moment->is_backward ? free : forward,
+    const Moments moments{held_at(*moment) == Held::Kept ? keeping : free,
                           room,
                           kept_time(),
                           std::move(others),

@@ -325,6 +325,7 @@ class Planner {
   std::vector<double> backward_room(const Moment& moment, std::int64_t bytes, double link) const;
   std::vector<double> gone_by(double link) const;
   std::vector<const Moment*> bounding_moments() const;
+  Held held_at(const Moment& moment) const;
   template <typename Bound>
   std::int64_t best_at_prices_of_errors(std::int64_t enough, Bound bound) const;
   std::int64_t bound_of_single(std::int64_t bytes, double link) const;

@@ -42,9 +42,10 @@ TEST(JoinedBound, IsBelowMixturesOfJoinedBlocks) {
     }
 }
 
-// Swin's last block is the tightest, while its own gradients run: gaps are 0.04 to 0.10 %; 0.15 to
-// 0.36 % if of the moments within a block none but the one that needs most on its own counts. ViT's
-// with blocks joined: 0.90 %; 1.41 % if nothing is known of blocks under way.
+// Swin's last block is the tightest, while its own gradients run: gaps are 0.00 to 0.10 %; 0.03 to
+// 0.20 % if of the moments within a block none but the one that needs most on its own counted.
+// ViT's blocks are joined: 0.50 %, which autocast's casts bound at the end of the forward; 0.86 %
+// if those could be let go by then, 1.12 % if nothing were known of blocks under way either.
 TEST(JoinedBound, KnowsWhatIsThereWithinBlocks) {
   struct Case {
     const char* model;
@@ -52,7 +53,7 @@ TEST(JoinedBound, KnowsWhatIsThereWithinBlocks) {
     double most_gap;
   };
   for (const auto& [model, precision, most_gap] :
-       {Case{"swin-t", Precision::Fp32, 0.0015}, Case{"vit-l-16", Precision::AmpFp16, 0.0095}}) {
+       {Case{"swin-t", Precision::Fp32, 0.0015}, Case{"vit-l-16", Precision::AmpFp16, 0.006}}) {
     const Planner planner = planner_of(trace_of(model, 64, precision));
     const std::int64_t least = planner[0].bytes, most = planner[planner.size() - 1].bytes;
     for (const int quarter : {1, 2, 3}) {

@@ -70,22 +70,26 @@ UnderWay::UnderWay(const Trace& trace, const Needs& needs,
       const auto [found, is_new] =
           known.try_emplace({longest->length, whole.kind, at - first}, parts_.size());
       if (is_new) parts_.push_back(part_of(whole, first, at));
-      begun_[first].push_back({at, found->second, kept});
+      begun_[at].push_back({first, found->second, kept});
     }
   }
 }
 
 void UnderWay::set_price(double price) {
   price_ = price;
+  for (Part& part : parts_) part.cost.reset();
+}
+
+double UnderWay::cost_of(Part& part) const {
+  if (part.cost) return *part.cost;
   const std::vector<TensorId> nothing;
-  for (Part& part : parts_) {
-    ProposalInput input{trace_, needs_, part.stage, forward_ns_};
-    input.counted = &part.counted;
-    input.there = &nothing;
-    const Proposal least = cheapest_at(input, price);
-    part.cost = static_cast<double>(least.time) -
-                price * static_cast<double>(decided_bytes(trace_, part.stage) - least.kept);
-  }
+  ProposalInput input{trace_, needs_, part.stage, forward_ns_};
+  input.counted = &part.counted;
+  input.there = &nothing;
+  const Proposal least = cheapest_at(input, price_);
+  const std::int64_t away = decided_bytes(trace_, part.stage) - least.kept;
+  part.cost = static_cast<double>(least.time) - price_ * static_cast<double>(away);
+  return *part.cost;
 }
 
 }  // namespace tidemark

@@ -1,6 +1,7 @@
 // Joined stages that are under way: one of them has its gradients, and those before it none yet.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "simulator/planner/proposals.h"
@@ -27,32 +28,34 @@ class UnderWay {
   /// ns of a byte.
   void set_price(double price);
 
-  /// Calls visit(at, cost) for all that may be under way in what begins with `first`: ns beyond
-  /// those of keeping everything, and priced bytes.
+  /// Calls visit(first, cost) for all that may begin with a stage `first` and have stage `at` at
+  /// hand: ns beyond those of keeping everything, and priced bytes.
   template <typename Visit>
-  void for_each(std::size_t first, const Visit& visit) const {
-    for (const Begun& begun : begun_[first])
-      visit(begun.at, parts_[begun.part].cost + price_ * static_cast<double>(begun.kept));
+  void for_each(std::size_t at, const Visit& visit) {
+    for (const Begun& begun : begun_[at])
+      visit(begun.first, cost_of(parts_[begun.part]) + price_ * static_cast<double>(begun.kept));
   }
 
  private:
   /// Stages [first, at), with what longer joined ones decide about in them.
   struct Part {
     Stage stage;
-    std::vector<bool> counted;  ///< by decided: a gradient after the moment's needs it
-    double cost = 0;            ///< beyond keeping everything, at the price
+    std::vector<bool> counted;        ///< by decided: a gradient after the moment's needs it
+    std::optional<double> cost = {};  ///< beyond keeping everything, at the price
   };
   struct Begun {
-    std::size_t at, part;
+    std::size_t first, part;
     std::int64_t kept;  ///< bytes, of the plan that keeps everything
   };
+
+  double cost_of(Part& part) const;
 
   const Trace& trace_;
   const Needs& needs_;
   const std::vector<std::int64_t>& forward_ns_;
   double price_ = 0;
   std::vector<Part> parts_;                ///< of those that are alike, one
-  std::vector<std::vector<Begun>> begun_;  ///< by stage
+  std::vector<std::vector<Begun>> begun_;  ///< by stage at hand
 };
 
 }  // namespace tidemark

@@ -97,18 +97,18 @@ TEST(UnderWay, CostsNoMoreThanWhatPlansDo) {
       const Mixture mixture = mixture_of(planner, joined, forward_ns, price, dice);
       Lowered plan(planner, mixture);
       plan.for_each_gradient([&](OpId op) {
-        for (std::size_t first = 0; first < single.size(); ++first) {
-          if (!plan.begins_what_has(op, single[first])) continue;
-          under_way.for_each(first, [&](std::size_t at, double cost) {
-            const OpId taken = takes_up_to(single[at], first_need);
-            if (op < single[at].begin || op >= single[at].end || (taken != no_op && op <= taken))
-              return;
-            const double its = plan.cost(longest_from(first, joined), single[first].begin,
-                                         single[at].begin, forward_ns, price);
-            ASSERT_LE(cost, its + 1) << model << " seed " << seed << " op " << index(op);
-            equal += cost > its - 1 ? 1 : 0;
-          });
-        }
+        const auto at = static_cast<std::size_t>(
+            std::ranges::find_if(single, [&](const Stage& stage) { return op < stage.end; }) -
+            single.begin());
+        const OpId taken = takes_up_to(single[at], first_need);
+        if (taken != no_op && op <= taken) return;
+        under_way.for_each(at, [&](std::size_t first, double cost) {
+          if (!plan.begins_what_has(op, single[first])) return;
+          const double its = plan.cost(longest_from(first, joined), single[first].begin,
+                                       single[at].begin, forward_ns, price);
+          ASSERT_LE(cost, its + 1) << model << " seed " << seed << " op " << index(op);
+          equal += cost > its - 1 ? 1 : 0;
+        });
       });
     }
   }

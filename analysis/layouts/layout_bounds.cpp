@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "simulator/graph/differentiate.h"
+#include "simulator/parallel/cluster.h"
+#include "simulator/parallel/exchanges.h"
 #include "simulator/parallel/pipeline_actions.h"
 #include "simulator/parallel/pipeline_order.h"
 #include "simulator/parallel/rank_trace.h"
@@ -51,9 +53,9 @@ BesideTimes beside_times(const KernelCosts& kernels, Bytes size, std::int64_t el
 }
 
 // By storage: parameters that fully_shard gathers with their block.
-std::vector<bool> parameters_of_blocks(const Trace& trace) {
+std::vector<bool> parameters_of_blocks(const Trace& trace,
+                                       const std::vector<WrappedGroup>& groups) {
   std::vector<bool> are(trace.tensors.size());
-  const std::vector<WrappedGroup> groups = wrapped_groups(trace);
   for (std::size_t g = 1; g < groups.size(); ++g)
     for (const TensorId parameter : groups[g].parameters) are[index(parameter)] = true;
   return are;
@@ -77,11 +79,11 @@ class PartSums {
     add_persistent();
     add_gradients(device);
     add_saved();
-    const CostModel costs(trace_, derived_->needs, device);
-    add_times(simulate_alone(costs, schedule_));
+    add_times(CostModel(trace_, derived_->needs, device));
   }
 
   std::vector<Part> sums() && { return std::move(sums_); }
+  std::vector<DeviceUse> runs() const { return taken_together(runs_); }
 
  private:
   Part* first_part(TensorId tensor) {
@@ -101,7 +103,8 @@ class PartSums {
 
   void add_gradients(const Device& device) {
     const KernelCosts kernels(device, precision_of(trace_.step));
-    const std::vector<bool> is_of_block = parameters_of_blocks(trace_);
+    const std::vector<WrappedGroup> groups = wrapped_groups(trace_);
+    const std::vector<bool> is_of_block = parameters_of_blocks(trace_, groups);
     std::vector<bool> is_counted(trace_.tensors.size());
     for (const Buffer& buffer : schedule_.buffers) {
       if (buffer.role != Role::Gradient || buffer.tensor == no_tensor) continue;
@@ -116,6 +119,24 @@ class PartSums {
       BesideTimes beside = beside_times(kernels, buffer.size, numel(tensor.shape));
       if (is_of_block[index(tensor.storage)]) beside.copy_of_block = beside.copy;
       add(beside, part->beside);
+    }
+    add_wrapped(groups, is_counted);
+  }
+
+  // Shards of what has master weights are in fp32, and so are their gradients'.
+  void add_wrapped(const std::vector<WrappedGroup>& groups, const std::vector<bool>& has_gradient) {
+    constexpr std::int64_t fp32 = 4;
+    for (std::size_t g = 1; g < groups.size(); ++g) {
+      Part& part = sums_[part_[index(groups[g].first_op)]];
+      for (const TensorId parameter : groups[g].parameters) {
+        const Tensor& tensor = trace_[parameter];
+        part.gathered += size(tensor);
+        part.reduced +=
+            trace_.step.master_weights ? Bytes{fp32 * numel(tensor.shape)} : size(tensor);
+      }
+      const bool all_have = std::ranges::all_of(
+          groups[g].parameters, [&](TensorId id) { return has_gradient[index(id)]; });
+      if (!all_have) part.gathered = part.reduced = {};
     }
   }
 
@@ -148,13 +169,17 @@ class PartSums {
   }
 
   // Without what context ranks, which are never alone, do with gradients: that may be hidden.
-  void add_times(const Timeline& timeline) {
-    for (const TimedRun& timed : timeline.runs) {
-      const Run* run = std::get_if<Run>(&schedule_.steps[timed.step]);
+  void add_times(const CostModel& costs) {
+    for (const Step& step : schedule_.steps) {
+      const Run* run = std::get_if<Run>(&step);
       if (!run || run->op == no_op || run->task == Task::Pack || is_collective(run->task) ||
           sums_up(*run))
         continue;
-      sums_[part_[index(run->op)]].time += timed.end - timed.begin;
+      const Cost cost = costs.of(schedule_, *run);
+      sums_[part_[index(run->op)]].time += cost.time;
+      // Beside others it may end half a nanosecond early.
+      runs_.push_back(
+          {cost.sm_share, cost.memory_share, static_cast<double>(cost.time.count()) - 0.5});
     }
   }
 
@@ -164,6 +189,7 @@ class PartSums {
   const std::vector<std::size_t> part_;  ///< by op
   std::vector<OpId> first_reader_;       ///< by storage
   std::vector<Part> sums_;
+  std::vector<DeviceUse> runs_;
 };
 
 // Of each stage: first and last part of each of its chunks.
@@ -278,7 +304,10 @@ RestBound rest_bound(const StepOptions& step, const Part& all) {
 class StageBounds {
  public:
   StageBounds(const LayoutRequest& request, const MeshLayout& layout, const LayoutParts& parts)
-      : layout_(layout), step_(step_in(request, layout)) {
+      : layout_(layout),
+        parts_(parts),
+        device_(request.scenario.device),
+        step_(step_in(request, layout)) {
     if (layout.mesh[Axis::Pipeline] > 1) schedule_ = *step_.schedule;
     const std::int64_t stages = layout.mesh[Axis::Pipeline];
     const auto ranges = chunk_parts(schedule_, stages, parts.parts.size() - 2);
@@ -311,7 +340,7 @@ class StageBounds {
       most = std::max(most, batches + beside(stage.all.beside) + before);
       if (!schedule_.splits_backward()) before += stage.first;
     }
-    if (stages_.size() == 1) return most;
+    if (stages_.size() == 1) return std::max(most + all_reduces(), beside_exchanges());
     const std::int64_t passes = schedule_.splits_backward() ? 3 : 2;
     const Nanoseconds rounded{
         passes * (layout_.micro_batches * schedule_.chunks + layout_.mesh[Axis::Pipeline])};
@@ -343,6 +372,69 @@ class StageBounds {
     return {};
   }
 
+  // Null where no network does: the simulation will say so.
+  const Interconnect* joining_replicas() const {
+    const Interconnect* const joined = interconnect_of(device_);
+    if (!joined || joined->network_cards > 0) return joined;
+    const std::int64_t gpus = replicas_of(step_.mesh) * step_.mesh[Axis::Tensor];
+    return static_cast<double>(gpus) > joined->gpus_per_node ? nullptr : joined;
+  }
+
+  // With fully_shard's exchanges of blocks: in the forward, with `reshards` in the backward again,
+  // and of gradients; each gathers to a buffer that is copied from, and scatters one that is copied
+  // to, but FSDP1 gathers in place.
+  Nanoseconds beside_exchanges() const {
+    const Interconnect* const joined = joining_replicas();
+    const std::optional<Sharding> shared = sharing_of(step_);
+    if (!shared || !is_fsdp(shared->kind) || !joined) return {};
+    const KernelCosts kernels(device_, precision_of(step_));
+    const int gathers = shared->reshards ? 2 : 1;
+    const int copies = shared->kind == Sharding::Kind::Fsdp1 ? 1 : 1 + gathers;
+    const auto batches = static_cast<double>(layout_.micro_batches);
+    double copied = static_cast<double>(beside(stages_[0].all.beside).count()) / batches;
+    DeviceUse use{.sms = joined->channels / std::max(1, device_.sm_count), .memory = 1};
+    std::vector<DeviceUse> runs = parts_.runs;
+    const auto exchange = [&](Pattern pattern, Bytes size, int times) {
+      const RankGroup group = group_of(step_, Exchange{pattern, Axis::Data, size}, *joined);
+      const auto made = collective_of(*joined, group, pattern, static_cast<double>(size.count));
+      use.memory = std::min(use.memory, made.moved / made.ns / kernels.bytes_per_ns());
+      use.ns += times * made.ns * made.link_share;
+    };
+    for (const Part& part : parts_.parts) {
+      if (part.gathered == Bytes{}) continue;
+      exchange(Pattern::AllGather, part.gathered, gathers);
+      exchange(Pattern::ReduceScatter, part.reduced, 1);
+      if (copied == 0) continue;
+      const double moved = 2 * static_cast<double>(part.gathered.count);
+      const Cost copy = kernels.elementwise(moved, moved / 8, 1);  // as CostModel::packing()
+      runs.push_back(
+          {copy.sm_share, copy.memory_share, copies * static_cast<double>(copy.time.count())});
+      copied -= copies * moved / kernels.bytes_per_ns();
+    }
+    runs.push_back({.ns = std::max(0.0, copied)});
+    const double rounded = 3 * static_cast<double>(parts_.parts.size());  // of those and copies
+    const double each = std::max(0.0, least_beside(runs, use) - rounded);
+    return Nanoseconds{static_cast<std::int64_t>(each * batches)};
+  }
+
+  // DeepSpeed's ZeRO 2 adds up all gradients of each micro-batch on the stream of its backward,
+  // bucket by bucket: none is faster than the link, or than a whole node has been measured.
+  Nanoseconds all_reduces() const {
+    const Interconnect* const joined = joining_replicas();
+    const std::optional<Sharding> shared = sharing_of(step_);
+    if (!shared || shared->kind != Sharding::Kind::Zero2 || shared->overlaps || !joined) return {};
+    const Bytes all = stages_[0].all.gradients;
+    const RankGroup group = group_of(step_, Exchange{Pattern::AllReduce, Axis::Data, all}, *joined);
+    const auto bytes = static_cast<double>(all.count);
+    const auto gather = collective_of(*joined, group, Pattern::AllGather, bytes);
+    double ns = 2 * gather.ns * gather.link_share;
+    for (const BusPoint& point : joined->all_reduce) {
+      const auto ranks = static_cast<double>(group.ranks);
+      ns = std::min(ns, 2e9 * bytes * (ranks - 1) / ranks / point.bus_bytes_per_second);
+    }
+    return Nanoseconds{static_cast<std::int64_t>(ns)} * layout_.micro_batches;
+  }
+
   struct Stage {
     Part all;             ///< of all its chunks
     Bytes least_saved;    ///< of one of them
@@ -361,6 +453,8 @@ class StageBounds {
   }
 
   const MeshLayout layout_;
+  const LayoutParts& parts_;
+  const Device& device_;
   const StepOptions step_;
   PipelineSchedule schedule_;
   std::vector<Stage> stages_;
@@ -385,7 +479,9 @@ LayoutParts parts_of(const LayoutRequest& request, const MeshLayout& layout) {
     in_flight.mesh[Axis::Pipeline] = in_flight.accumulate.count = 2;
     found.pipeline_refusal = pipeline_defect(in_flight, planned.plan);
     found.is_on_one_lane = !planned.plan.overlap;
-    found.parts = PartSums(planned, request.scenario.device).sums();
+    PartSums sums(planned, request.scenario.device);
+    found.runs = sums.runs();
+    found.parts = std::move(sums).sums();
   } catch (const InputError& error) {
     found.tensor_refusal = error.what();
   }

@@ -5,6 +5,7 @@
 //   pp=2             └── stage 0 ─────────────┘└── stage 1 ────────────┘
 #pragma once
 
+#include "analysis/layouts/beside_exchanges.h"
 #include "analysis/layouts/layout_space.h"
 
 namespace tidemark {
@@ -26,12 +27,15 @@ struct LayoutParts {
     Bytes saved;                          ///< alive between forward and backward, read here last
     Nanoseconds time{};                   ///< of its runs, each alone: forward and backward
     BesideTimes beside;
+    Bytes gathered, reduced;  ///< parameters that fully_shard gathers with the block, all of which
+                              ///< have gradients, and those; nothing where some have none
   };
   std::vector<Part> parts;
-  Refusal refusal;             ///< the strategy does not apply
-  Refusal pipeline_refusal;    ///< … to micro-batches in flight
-  Refusal tensor_refusal;      ///< the step cannot be cut for its tp ranks
-  bool is_on_one_lane = true;  ///< otherwise runs may be hidden, and sums are no bound
+  std::vector<DeviceUse> runs;  ///< of which the times of all parts consist
+  Refusal refusal;              ///< the strategy does not apply
+  Refusal pipeline_refusal;     ///< … to micro-batches in flight
+  Refusal tensor_refusal;       ///< the step cannot be cut for its tp ranks
+  bool is_on_one_lane = true;   ///< otherwise runs may be hidden, and sums are no bound
 };
 
 /// Those of a layout's tp ranks, micro-batch and strategy; the rest of it does not matter.

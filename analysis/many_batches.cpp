@@ -111,6 +111,15 @@ Bytes requested_peak(const allocator::AllocatorCalls& calls) {
   return most;
 }
 
+// set_memory(), unless the step is surely smaller than another.
+template <class Calls>
+bool set_memory_or_leave(const Calls& calls, const MemoryBudget& budget, Bytes other,
+                         Report& report) {
+  if (is_surely_smaller(calls, budget, other)) return false;
+  set_memory(calls, budget, report);
+  return true;
+}
+
 // Tries steps that are a round longer and longer, as long as they are less work than all of it.
 // Nothing where rounds differ.
 std::optional<TimedStep> play_rounds(const Trace& trace, const StrategySpec& strategy,
@@ -131,8 +140,8 @@ std::optional<TimedStep> play_rounds(const Trace& trace, const StrategySpec& str
       set_rates(trace, device, more.totals);
       const Bytes least = requested_peak(more.totals.calls);
       return TimedStep{std::move(more.totals), least,
-                       [calls](const MemoryBudget& budget, StepTotals& totals) {
-                         set_memory(*calls, budget, totals.report);
+                       [calls](const MemoryBudget& budget, Bytes other, StepTotals& totals) {
+                         return set_memory_or_leave(*calls, budget, other, totals.report);
                        }};
     }
     few = std::move(more);
@@ -156,8 +165,8 @@ std::shared_ptr<const StageScript> script_of(const Trace& trace, const StrategyS
 }
 
 // What many micro-batches ask of the allocator, from two steps that are a round apart.
-void set_memory(const StageScript& script, const StepOptions& step, const MemoryBudget& budget,
-                StepTotals& totals) {
+bool set_memory_or_leave(const StageScript& script, const StepOptions& step,
+                         const MemoryBudget& budget, Bytes other, StepTotals& totals) {
   const auto calls_with = [&](std::int64_t batches) {
     const std::int64_t stage = step.rank.value_or(RankClass()).stage;
     return calls_of(script, actions_of(script.schedule, script.stages, stage, batches));
@@ -169,11 +178,11 @@ void set_memory(const StageScript& script, const StepOptions& step, const Memory
       totals.calls = calls_with(count + rounds->each);
       const std::int64_t left = (all - count) / rounds->each - 1;
       const auto repeated = allocator::repeated_calls(calls_with(count), totals.calls, left);
-      if (repeated) return set_memory(*repeated, budget, totals.report);
+      if (repeated) return set_memory_or_leave(*repeated, budget, other, totals.report);
     }
   }
   totals.calls = calls_with(all);
-  set_memory(totals.calls, budget, totals.report);
+  return set_memory_or_leave(totals.calls, budget, other, totals.report);
 }
 
 // Nothing where streams share the device before the last action, or micro-batches share more than
@@ -193,8 +202,8 @@ std::optional<TimedStep> play_script(const Trace& trace, const StrategySpec& str
   totals.report.rank = step.rank;
   set_rates(trace, device, totals);
   return TimedStep{std::move(totals), requested_peak(*script, actions),
-                   [script, step](const MemoryBudget& budget, StepTotals& of) {
-                     set_memory(*script, step, budget, of);
+                   [script, step](const MemoryBudget& budget, Bytes other, StepTotals& of) {
+                     return set_memory_or_leave(*script, step, budget, other, of);
                    }};
 }
 
@@ -218,8 +227,8 @@ TimedStep timed_step(const std::shared_ptr<const Trace>& trace, const StrategySp
   if (!made.report.applies) return {{made.report}, {}, {}};
   StepTotals totals = totals_of(*trace, device, made);
   const Bytes least = requested_peak(totals.calls);
-  return {std::move(totals), least, [](const MemoryBudget& budget, StepTotals& of) {
-            set_memory(of.calls, budget, of.report);
+  return {std::move(totals), least, [](const MemoryBudget& budget, Bytes other, StepTotals& of) {
+            return set_memory_or_leave(of.calls, budget, other, of.report);
           }};
 }
 

@@ -17,7 +17,8 @@ struct ScriptedStage {
 struct TimedStep {
   StepTotals totals;
   Bytes least;  ///< the allocated peak is no less
-  std::function<void(const MemoryBudget&, StepTotals&)> set_memory;
+  /// False, and nothing is set, if it surely fits and allocates less than `other`.
+  std::function<bool(const MemoryBudget&, Bytes other, StepTotals&)> set_memory;
 };
 
 /// Where that is less work, steps of few micro-batches say what all of them take, to the nanosecond

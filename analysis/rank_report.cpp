@@ -197,16 +197,24 @@ class TimedStages {
     return sums_.duration(pipeline_);
   }
 
+  // The largest by what they allocate at least is asked first: it leaves the others little to ask.
   Report totals(const MemoryBudget& budget, std::optional<RankClass> rank) {
-    std::optional<Report> shown;
-    for (TimedStep& of : steps_) {
-      Report& report = of.totals.report;
-      if (rank && report.rank != rank) continue;
-      of.set_memory(budget, of.totals);
-      if (!shown || is_tighter(report, *shown)) shown = std::move(report);
+    std::vector<TimedStep*> order;
+    for (TimedStep& of : steps_)
+      if (!rank || of.totals.report.rank == rank) order.push_back(&of);
+    std::ranges::stable_sort(order, std::ranges::greater(), &TimedStep::least);
+    TimedStep* shown = nullptr;  // of equal ones the first stage
+    for (TimedStep* of : order) {
+      const Report* const known = shown ? &shown->totals.report : nullptr;
+      const Bytes other = known && known->fits ? known->allocated_peak : Bytes{};
+      if (!of->set_memory(budget, other, of->totals)) continue;
+      const Report& made = of->totals.report;
+      if (!known || is_tighter(made, *known) || (of < shown && !is_tighter(*known, made)))
+        shown = of;
     }
-    if (is_piped_) sums_.add_pipeline(pipeline_, *shown);
-    return *std::move(shown);
+    Report report = std::move(shown->totals.report);
+    if (is_piped_) sums_.add_pipeline(pipeline_, report);
+    return report;
   }
 
  private:

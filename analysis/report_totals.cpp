@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "simulator/allocator/allocator_limits.h"
 #include "simulator/kernel_choice.h"
 
 namespace tidemark {
@@ -50,7 +51,23 @@ void set_memory_of(const Calls& calls, const MemoryBudget& budget, Report& repor
   report.fits_expandable = !replay_allocator(calls, expandable, budget.capacity).out_of_memory;
 }
 
+template <class Calls>
+bool is_smaller(const Calls& calls, const MemoryBudget& budget, Bytes other) {
+  const auto limits = limits_of(calls, budget.allocator);
+  return limits && limits->allocated < other && limits->capacity <= budget.capacity;
+}
+
 }  // namespace
+
+bool is_surely_smaller(const allocator::AllocatorCalls& calls, const MemoryBudget& budget,
+                       Bytes other) {
+  return is_smaller(calls, budget, other);
+}
+
+bool is_surely_smaller(const allocator::RepeatedCalls& calls, const MemoryBudget& budget,
+                       Bytes other) {
+  return is_smaller(calls, budget, other);
+}
 
 void set_memory(const allocator::AllocatorCalls& calls, const MemoryBudget& budget,
                 Report& report) {

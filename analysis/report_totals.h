@@ -37,6 +37,13 @@ void set_rates(const Trace& asked, const Device& device, StepTotals& totals);
 void set_memory(const allocator::AllocatorCalls& calls, const MemoryBudget& budget, Report& report);
 void set_memory(const allocator::RepeatedCalls& calls, const MemoryBudget& budget, Report& report);
 
+/// Does it surely fit, and allocate less than `other`? Asked before set_memory(), which takes much
+/// longer.
+bool is_surely_smaller(const allocator::AllocatorCalls& calls, const MemoryBudget& budget,
+                       Bytes other);
+bool is_surely_smaller(const allocator::RepeatedCalls& calls, const MemoryBudget& budget,
+                       Bytes other);
+
 /// evaluate_ranks() without arena, peak, saved tensors and recovery.
 Report totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                        const StrategySpec& strategy, const Device& device,

@@ -379,7 +379,11 @@ AllocatorCalls calls_of(const StageScript& script, std::span<const StageAction> 
       calls.step.push_back(call);
     }
   };
-  for (const StageAction& action : actions.first(actions.size() - 1))
+  const auto work = actions.first(actions.size() - 1);
+  std::size_t steps = script.tail_calls.size();
+  for (const StageAction& action : work) steps += script_in(script, action, count).calls.size();
+  calls.step.reserve(steps);
+  for (const StageAction& action : work)
     append(script_in(script, action, count).calls, script.own,
            static_cast<std::uint32_t>(action.micro_batch) * script.each);
   calls.work = calls.step.size() + script.work;

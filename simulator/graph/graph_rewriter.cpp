@@ -38,13 +38,13 @@ GraphRewriter::GraphRewriter(const JointGraph& old)
 NodeId GraphRewriter::copy_next() {
   CHECK(index(next_) < old_.nodes.size());
   end_node();
-  Operation operation;
+  operation_.clear();
   for (const InstanceId read : old_.reads(next())) {
     CHECK(now(read) != no_instance);
-    operation.read_again(now(read));
+    operation_.read_again(now(read));
   }
-  for (const InstanceId write : old_.writes(next())) operation.write(copy_written(write));
-  const NodeId copied = append(next().task, next().lane, next().op, operation);
+  for (const InstanceId write : old_.writes(next())) operation_.write(copy_written(write));
+  const NodeId copied = append(next().task, next().lane, next().op, operation_);
   graph_.adds_to(next().input);
   next_ = static_cast<NodeId>(index(next_) + 1);
   is_ended_ = false;

@@ -70,6 +70,7 @@ class GraphRewriter {
 
   const JointGraph& old_;
   GraphBuilder graph_;
+  Operation operation_;  ///< of the node that is copied; kept for its memory
   NodeId next_{0};
   bool is_ended_ = true;         ///< the node before it
   std::vector<InstanceId> now_;  ///< by old instance

@@ -172,8 +172,8 @@ class OrderedBatches {
   }
 
   void copy(const Node& node) {
-    Operation operation;
-    for (const InstanceId read : old_.reads(node)) operation.read_again(now(read));
+    operation_.clear();
+    for (const InstanceId read : old_.reads(node)) operation_.read_again(now(read));
     for (const InstanceId old : old_.writes(node)) {
       const Instance& instance = old_[old];
       const InstanceId made = write(node, instance);
@@ -184,9 +184,9 @@ class OrderedBatches {
         shared_[place_of(old)] = made;
         shared_by_[place_of(old)] = action_;
       }
-      operation.write(made);
+      operation_.write(made);
     }
-    graph_.append(node.task, node.lane, node.op, operation);
+    graph_.append(node.task, node.lane, node.op, operation_);
     graph_.adds_to(node.input);
   }
 
@@ -206,6 +206,7 @@ class OrderedBatches {
   const std::vector<NodeId> weights_;         ///< of each: where the second half of its backward is
   const std::vector<std::int64_t> chunk_of_;  ///< by op
   GraphBuilder graph_;
+  Operation operation_;                  ///< of the node that is copied; kept for its memory
   std::vector<std::size_t> batch_of_;    ///< by old instance: the micro-batch that writes it
   std::vector<bool> leaves_;             ///< by old instance: read or held elsewhere
   std::vector<Hold> holds_;              ///< by `until`

@@ -28,9 +28,11 @@ class Counting {
     return kind == OpKind::MsLayerNorm || kind == OpKind::MsRmsNorm;
   }
 
-  // Parameters, and the copies that autocast makes of them, are not activations.
-  bool is_parameter(TensorId storage) const {
-    if (trace_[storage].category == Category::Parameter) return true;
+  // Parameters, the copies that autocast makes of them, and what only variables of the model's code
+  // keep are not saved activations.
+  bool is_no_activation(TensorId storage) const {
+    const Category category = trace_[storage].category;
+    if (category == Category::Parameter || category == Category::Temporary) return true;
     const OpId producer = needs_.producer[index(storage)];
     if (producer == no_op || trace_[producer].kind != OpKind::Cast) return false;
     return trace_[trace_.inputs(trace_[producer])[0]].category == Category::Parameter;
@@ -72,7 +74,7 @@ class Counting {
       const Op& op = trace_.ops[i];
       const std::uint64_t kind = std::uint64_t{1} << static_cast<unsigned>(op.kind);
       for_each_operand(trace_, op, needs_.saved[i], [&](TensorId storage, TensorId tensor) {
-        if (is_parameter(storage)) return;
+        if (is_no_activation(storage)) return;
         if (is_ms_norm(op.kind) && kept_by_other_[index(storage)]) return;
         std::uint64_t& seen = kinds_seen[index(tensor)];
         if (op.kind == OpKind::Opaque) {
@@ -115,7 +117,7 @@ SavedBytes saved_bytes(const Trace& trace, const Plan& plan, const Derived& deri
     const OpId producer = needs.producer[t];
     const bool made_again = needs.uses[t] == 0 && producer != no_op &&
                             recovery.reruns[index(producer)] && !recovery.reads_kept[t];
-    if (!made_again && !counting.is_parameter(storage)) saved.unique += counting.kept(storage);
+    if (!made_again && !counting.is_no_activation(storage)) saved.unique += counting.kept(storage);
   }
   return saved;
 }
@@ -165,7 +167,7 @@ std::vector<SavedGroup> saved_groups(const Trace& trace, const Needs& needs) {
     for (Operands bits = needs.saved[i]; bits != 0; bits &= bits - 1) {
       const int bit = __builtin_ctz(bits);
       const Tensor& tensor = trace[operand(trace, op, bit)];
-      if (counting.is_parameter(tensor.storage)) continue;
+      if (counting.is_no_activation(tensor.storage)) continue;
       SavedGroup group{std::string(operation_name(trace, op)),
                        bit,
                        tensor.shape,

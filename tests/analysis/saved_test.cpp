@@ -58,6 +58,17 @@ TEST(Saved, ASharedTensorCountsOncePerKindOfOpAndOnce) {
   EXPECT_EQ(saved(trace, "vanilla").unique, Bytes{32 + 32 + 32 + 16 + 4});
 }
 
+// A variable of the model's code has it in the backward, which does not read it.
+TEST(Saved, WhatOnlyAVariableKeepsIsNoSavedActivation) {
+  Trace trace = chain(4);
+  Op& last = trace.ops[3];
+  last.also_keeps |= output_bit(0);
+  EXPECT_EQ(saved(trace, "vanilla").unique, Bytes{20});
+  trace.tensors[index(operand(trace, last, 16))].category = Category::Temporary;
+  EXPECT_EQ(saved(trace, "vanilla").unique, Bytes{16});
+  EXPECT_EQ(saved(trace, "vanilla").per_op, Bytes{16});
+}
+
 // Every block reads the same tables of sines and cosines.
 TEST(Saved, EachFurtherBlockAddsTheSameBytes) {
   const auto of_depth = [](std::int64_t depth) {

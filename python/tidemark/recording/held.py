@@ -40,8 +40,7 @@ def hold(builder: Builder) -> None:
         for tensor in op.inputs + op.outputs:
             last_use[tensor.number] = at
         for label in (op.row or {}).get("saved", []):
-            operands = op.inputs if label.startswith("in") else op.outputs
-            saved.add(operands[int(label[3:] if label.startswith("out") else label[2:])].number)
+            saved.add(operand(op, label).number)
     ran = [op.recorded for op in builder.ops]
     beyond: list[Tensor] = []
     for tensor in builder.tensors:
@@ -59,6 +58,22 @@ def hold(builder: Builder) -> None:
             tensor.held_until = builder.ops[until].name
     for tensor in beyond:
         keep_beyond(builder, tensor, tensor.number in outlive, tensor.number in saved)
+    for op in builder.ops:
+        for label in op.also_keeps:
+            leave_to_variable(builder, operand(op, label))
+
+
+def operand(op: Op, label: str) -> Tensor:
+    return op.inputs[int(label[2:])] if label.startswith("in") else op.outputs[int(label[3:])]
+
+
+def leave_to_variable(builder: Builder, tensor: Tensor) -> None:
+    """It is there in the backward, which does not read it: no saved activation."""
+    if tensor.number in builder.recording.saved or tensor.owner.category != "activation":
+        return
+    for each in builder.tensors:
+        if each.owner is tensor.owner:
+            each.category = "temporary"
 
 
 def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_saved: bool) -> None:

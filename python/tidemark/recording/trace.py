@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import blocks as block_finder
-from . import compiled_ops, held, inside, sums, unseen
+from . import compiled_ops, held, inside, roots, sums, unseen
 from .groups import add_group
 from .operations import Operations
 from .parts import Block, Tensor, Trace
@@ -83,6 +83,7 @@ class Builder(Operations):
             self.at = end
         loss = self.look_up(self.recording.loss)
         held.hold_rest_of_loss(self, loss)
+        roots.add_roots(self)
         sums.show_views(self)
         held.hold(self)
         return Trace(self.tensors, self.ops, self.mark_blocks([call for _, call in chosen]), loss,

@@ -188,6 +188,29 @@ class Energy(nn.Module):
         slope, = torch.autograd.grad(self.layers(apart).sum(), places, create_graph=True)
         return slope.square().mean()
 
+@torch.jit.script
+def bias_gelu(bias, y):
+    x = bias + y
+    return x * 0.5 * (1.0 + torch.tanh(0.79788456 * x * (1 + 0.044715 * x * x)))
+
+class Fused(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.bias = nn.LayerNorm(64), nn.Parameter(torch.zeros(256))
+        self.a, self.b = nn.Linear(64, 256, bias=False), nn.Linear(256, 64)
+
+    def forward(self, x):
+        return x + self.b(bias_gelu(self.bias, self.a(self.norm(x))))
+
+def scripted():
+    return nn.Sequential(Fused(), torch.jit.script(nn.Sequential(nn.Linear(64, 128), nn.Tanh(), nn.Linear(128, 10)))), \\
+        torch.zeros(8, 33, 64), lambda y: y.square().mean()
+
+def traced():
+    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10)).cuda()
+    return torch.jit.trace(model, torch.zeros(8, 64, device="cuda"), check_trace=False), torch.zeros(8, 64), \\
+        lambda y: y.square().mean()
+
 def forced():
     return Energy(), torch.zeros(8, 12, 3)
 '''
@@ -199,7 +222,8 @@ class Held(test_capture.CaptureTest):
     def test_live_memory_is_what_there_was(self):
         figures = test_zoo.load_figures()
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
-                         "curved", "in_eight_bits", "denoised", "distilled", "forced"):
+                         "curved", "in_eight_bits", "denoised", "distilled", "forced",
+                         "scripted", "traced"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

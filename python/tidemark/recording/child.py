@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
     import torch
 
     from . import (accumulation, compiled, document, exported, history, hooks, host, kernels, loaders,
-                   loops, replicas, step, streams, values)
+                   loops, replicas, scripted, step, streams, values)
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -126,6 +126,7 @@ def run(arguments: argparse.Namespace) -> None:
     host.install()
     streams.install()
     kernels.install()
+    scripted.install()
     exported.install()
     accumulation.learn()
     asked = history.History()

@@ -22,7 +22,7 @@ def add_group(builder: Builder, number: int, operations: list[Operation]) -> Non
     reads = [(read, wanted) for operation in operations
              for read, wanted in zip(operation.reads, operation.wants)]
     reads += [(x, True) for x in group.arguments]
-    last = group.last_node if group.is_checkpoint else group.first_node + 1
+    last = group.first_node + 1 if group.kind == "function" else group.last_node
     ran = [node for node in builder.recorder.nodes if group.first_node <= node < last]
     trained = {at for node in ran for at in builder.recorder.nodes[node].trained}
     for read, wanted in reads:
@@ -34,8 +34,8 @@ def add_group(builder: Builder, number: int, operations: list[Operation]) -> Non
             inputs.append(tensor)
             wants.append(False)
         at = inputs.index(tensor)
-        # A reentrant checkpoint's forward runs without gradients.
-        wanted = wanted or (group.is_checkpoint and read.storage in trained)
+        # A reentrant checkpoint's forward runs without gradients, and a script's on tensors without.
+        wanted = wanted or group.kind == "script" or (group.kind == "checkpoint" and read.storage in trained)
         wants[at] = wants[at] or (wanted and is_wanted)
     if any(x.adds_only for x in operations) and not any(wants):
         inputs.append(builder.left_out())
@@ -56,7 +56,7 @@ def add_group(builder: Builder, number: int, operations: list[Operation]) -> Non
     if not outputs:
         return
     kept = {at for x in operations for at in x.kept_reads | x.kept_writes}
-    if group.is_checkpoint:
+    if group.kind == "checkpoint":
         kept = {x.storage for x in group.arguments}
     read_later = {read.storage for x in builder.recorder.operations[end:] for read in x.reads}
     kept |= {x.number for x in outputs

@@ -24,6 +24,7 @@ from .lines import Lines
 
 ATEN = torch.ops.aten
 NO_NODE = -1
+UNSEEN = "unseen"  # an operation that no mode was told of
 
 
 @dataclasses.dataclass
@@ -118,7 +119,7 @@ class Group:
     module: str
     first_node: int
     first_operation: int
-    is_checkpoint: bool
+    kind: str  # "function", "checkpoint" or "script"
     before: int  # bytes requested from the allocator
     live_before: int  # bytes of storages
     line: str  # of the model's code
@@ -127,6 +128,7 @@ class Group:
     arguments: list[Reference] = dataclasses.field(default_factory=list)
     launches: int = 0  # of kernels that the user's code starts
     moved: int = 0
+    known: int = 0  # storages, when it began
 
 
 class Allocator:
@@ -490,14 +492,15 @@ class Recorder(TorchDispatchMode):
                 self.calls[at] = (*self.calls[at][:2], len(self.operations), self.calls[at][3])
                 return
 
-    def begin_group(self, name: str, is_checkpoint: bool, arguments: Any) -> bool:
+    def begin_group(self, name: str, kind: str, arguments: Any) -> bool:
         """False inside of another group, which has all."""
         if self.phase != "forward" or self.open_group is not None:
             return False
         self.open_group = Group(name, self.modules[-1] if self.modules else "",
                                 torch.autograd._get_sequence_nr() - self.first_node,
-                                len(self.operations), is_checkpoint,
+                                len(self.operations), kind,
                                 self.allocator.requested()[0], self.live, self.lines.current())
+        self.open_group.known = len(self.storages)
         self.open_group.arguments = [self.reference(x)
                                      for x in self.on_device(tree_leaves(arguments))]
         return True
@@ -509,7 +512,18 @@ class Recorder(TorchDispatchMode):
         self.last_number = torch.autograd._get_sequence_nr()
         group.last_node = self.last_number - self.first_node
         group.results = [self.reference(x) for x in self.on_device(tree_leaves(results))]
+        if group.kind == "script":
+            self.add_what_ran_unseen(group)
         self.groups.append(group)
         if self.operations and self.operations[-1].group == len(self.groups) - 1:
             self.operations[-1].kept_reads |= {storage for _, storage in self.pending}
         self.pending = []
+
+    def add_what_ran_unseen(self, group: Group) -> None:
+        """Fused kernels, at the end of a group: what they make is known by now."""
+        last = Operation(UNSEEN, group.module, group=len(self.groups), live=self.live,
+                         peak=self.allocator.requested()[1])
+        for storage in self.storages[group.known:]:
+            if not storage.name and storage.made_by is None and storage.found_by is None:
+                storage.made_by = len(self.operations)
+        self.operations.append(last)

@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterator
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from . import compiled, exported, kernels, meta
+from . import compiled, exported, kernels, meta, scripted
 from .chance import Chance, require_alike
 from .errors import CaptureError
 from .faults import run_or_say_where
@@ -481,6 +481,7 @@ def groups_of(recorder: Recorder | None) -> None:
     _recorder = recorder
     compiled.regions_of(recorder)
     kernels.started_by(recorder)
+    scripted.recorded_by(recorder)
 
 
 def held_by(function: Any) -> list[Any]:
@@ -508,7 +509,7 @@ def install_groups() -> None:
         if recorder is not None and recorder.phase == "forward" and compiled.is_compiled(cls):
             return compiled.record_region(recorder, args,
                                           lambda: plain_apply(None, cls)(*args, **kwargs))
-        if recorder is None or not recorder.begin_group(cls.__name__, False, args):
+        if recorder is None or not recorder.begin_group(cls.__name__, "function", args):
             return plain_apply(None, cls)(*args, **kwargs)
         result = plain_apply(None, cls)(*args, **kwargs)
         recorder.end_group(result)
@@ -517,7 +518,7 @@ def install_groups() -> None:
     def checkpoint(function: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = _recorder
         given = (args, kwargs, held_by(function))
-        if recorder is None or not recorder.begin_group("checkpoint", True, given):
+        if recorder is None or not recorder.begin_group("checkpoint", "checkpoint", given):
             return plain_checkpoint(function, *args, **kwargs)
         result = plain_checkpoint(function, *args, **kwargs)
         recorder.end_group(result)

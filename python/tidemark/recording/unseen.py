@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .parts import Op
-from .recorder import Operation, Recorder
+from .recorder import UNSEEN, Operation, Recorder
 from .rows import MOST_OPERANDS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def add_what_it_finds(builder: Tensors, operation: Operation) -> None:
             builder.storages[number].made_by is not None and
             builder.storages[number].made_by == builder.storages[number].found_by]
     for begin in range(0, len(made), MOST_OPERANDS):
-        outputs = [builder.whole_of(number, f"{operation.module}.unseen".lstrip("."))
+        outputs = [builder.whole_of(number, f"{operation.module}.{UNSEEN}".lstrip("."))
                    for number in made[begin:begin + MOST_OPERANDS]]
-        row: dict[str, Any] = {"operation": "unseen", "forward": {"kernels": 0}}
+        row: dict[str, Any] = {"operation": UNSEEN, "forward": {"kernels": 0}}
         builder.ops.append(Op(outputs[0].name, "opaque", [], outputs, builder.at, row))

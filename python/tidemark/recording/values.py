@@ -195,6 +195,8 @@ class Values(TorchDispatchMode):
             self.note(args[0], args[0].cpu())  # torch.tensor([…]) is filled before a mode sees it
         value = self.on_twins(function, args, kwargs)
         if function is ATEN._local_scalar_dense.default:
+            if not isinstance(args[0], torch.Tensor):  # of a script, whose numbers are tensors
+                return args[0]
             return zeros_like(args[0]).item() if value is None else value
         if value is None and is_shaped_by_values(function) and function not in CHOOSES_BY_MASK:
             value = self.guessed(function, args, kwargs)

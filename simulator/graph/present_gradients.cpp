@@ -130,10 +130,28 @@ bool PresentGradients::adds_in_place(TensorId tensor) {
   return (is_leaf(tensor) || framework_.accumulates_in_place) && !is_part && references(slot) == 1;
 }
 
+// A weight takes over a gradient that is a view of a larger one, whose memory stays for its sake: a
+// part of what an opaque concatenation hands back, where it has no gaps, cut along the first axis
+// longer than one (AccumulateGrad::accumulateGrad() of
+// torch/csrc/autograd/functions/accumulate_grad.h).
+bool PresentGradients::takes_part(TensorId tensor, InstanceId contribution,
+                                  BackwardPlace at) const {
+  const Op& op = trace_.ops[index(at.op)];
+  if (op.kind != OpKind::Opaque || graph_[contribution].size == size(trace_[tensor])) return false;
+  const Shape &part = trace_[tensor].shape, &whole = trace_[trace_.outputs(op)[0]].shape;
+  if (part.rank() != whole.rank()) return false;
+  std::size_t axis = 0;
+  while (axis < whole.rank() && whole[axis] == 1) ++axis;
+  for (std::size_t i = axis + 1; i < whole.rank(); ++i)
+    if (part[i] != whole[i]) return false;
+  return axis < whole.rank();
+}
+
 void PresentGradients::contribute(TensorId tensor, InstanceId contribution, BackwardPlace at) {
   InstanceId& slot = slot_[index(tensor)];
   const bool is_first = slot == no_instance;
-  if (is_first && (!is_leaf(tensor) || graph_[contribution].category == Category::Gradient)) {
+  if (is_first && (!is_leaf(tensor) || graph_[contribution].category == Category::Gradient ||
+                   takes_part(tensor, contribution, at))) {
     name(contribution, tensor);
     slot = contribution;
     holds_view_[index(tensor)] = is_view(tensor, at);

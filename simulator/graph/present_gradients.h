@@ -51,6 +51,7 @@ class PresentGradients {
   void unreference(InstanceId gradient, OpId at);
   bool adds_in_place(TensorId tensor);
   bool is_view(TensorId tensor, BackwardPlace made_at) const;
+  bool takes_part(TensorId tensor, InstanceId contribution, BackwardPlace at) const;
   TensorId name_of(InstanceId gradient) const;
   void name(InstanceId gradient, TensorId tensor);
 

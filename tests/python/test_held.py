@@ -211,6 +211,39 @@ def traced():
     return torch.jit.trace(model, torch.zeros(8, 64, device="cuda"), check_trace=False), torch.zeros(8, 64), \\
         lambda y: y.square().mean()
 
+class Masked(nn.Module):
+    """As RT-DETR masks its queries: of the first group those before it, which are none."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(64, 64)
+
+    def forward(self, x):
+        mask = torch.ones(x.shape[1], x.shape[1], device=x.device)
+        for at in range(0, 8, 4):
+            mask[at:at + 4, :at] = 0
+            mask[at:at + 4, 8:8 + at] = 0
+        return (mask @ self.layer(x)).square().mean()
+
+def masked():
+    return Masked(), torch.zeros(4, 12, 64)
+
+def truncated():
+    """Through time in pieces: what a piece gives is put together of more than an op may read, and a variable."""
+    cells, head = nn.GRU(32, 64, batch_first=True), nn.Linear(64, 10)
+    optimizer = torch.optim.Adam([*cells.parameters(), *head.parameters()])
+    x, y = torch.zeros(8, 60, 32), torch.zeros(8, 60, dtype=torch.long)
+    def step():
+        state = None
+        for at in range(0, 60, 20):
+            given, state = cells(x[:, at:at + 20], state)
+            state = state.detach()
+            loss = F.cross_entropy(head(given).flatten(0, 1), y[:, at:at + 20].flatten())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return step
+
 def forced():
     return Energy(), torch.zeros(8, 12, 3)
 '''
@@ -223,7 +256,7 @@ class Held(test_capture.CaptureTest):
         figures = test_zoo.load_figures()
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
-                         "scripted", "traced"):
+                         "scripted", "traced", "masked", "truncated"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

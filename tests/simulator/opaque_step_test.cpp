@@ -182,6 +182,49 @@ TEST(OpaqueStep, HasTheSumBesideAFirstGradientThatIsAView) {
 }
 
 // PyTorch's allocator sees it; live memory does not.
+/// Biases of queries and values beside zeros for the keys, as BEiT has them, together added to x.
+Planned concatenated(const Shape& bias, const Shape& all) {
+  TraceBuilder b("together", "toy",
+                 {.batch = 2, .precision = Precision::Fp32, .optimizer = Optimizer::Sgd});
+  const TensorId x = b.input("x", {2, 12}, DType::Float32);
+  const TensorId targets = b.input("targets", {2}, DType::Int64);
+  const std::array biases = {b.parameter("q", bias), b.input("k", bias, DType::Float32),
+                             b.parameter("v", bias)};
+  const std::array together = {OutputSpec{"", all, DType::Float32}};
+  const TensorId one = b.opaque("cat", biases, together,
+                                {.operation = "aten::cat", .gradients = 0b101, .handed_on = 0b101});
+  const std::array added = {b.linear("fc", x, 12, false), one};
+  const std::array output = {OutputSpec{"", {2, 12}, DType::Float32}};
+  const TensorId y =
+      b.opaque("add", added, output, {.operation = "aten::add", .gradients = 3, .handed_on = 1});
+  Trace trace = b.finish(b.cross_entropy("loss", y, targets));
+  Plan plan = keep_everything(trace);
+  Schedule schedule = lower(trace, plan);
+  return {std::move(trace), std::move(plan), std::move(schedule)};
+}
+
+Bytes gradients_of(const Planned& step, std::initializer_list<std::string_view> names) {
+  Bytes sum;
+  for (const Buffer& buffer : step.schedule.buffers)
+    if (buffer.role == Role::Gradient &&
+        std::ranges::find(names, step.trace[buffer.tensor].name) != names.end())
+      sum += buffer.size;
+  return sum;
+}
+
+// PyTorch's AccumulateGrad takes over a view without gaps, and with it all of its memory.
+TEST(OpaqueStep, LeavesAWeightThePartOfAGradientThatIsAView) {
+  const Planned rows = concatenated({4}, {12});
+  expect_sound(rows);
+  EXPECT_EQ(gradients_of(rows, {"cat", "q", "v"}), Bytes{12 * 4});
+}
+
+TEST(OpaqueStep, CopiesThePartOfAGradientThatHasGaps) {
+  const Planned columns = concatenated({2, 4}, {2, 12});
+  expect_sound(columns);
+  EXPECT_EQ(gradients_of(columns, {"cat", "q", "v"}), Bytes{(24 + 8 + 8) * 4});
+}
+
 TEST(OpaqueStep, TakesItsScratchFromTheAllocatorOnly) {
   OpaqueRow row = scan_row();
   const std::size_t buffers = planned("vanilla", row).schedule.buffers.size();

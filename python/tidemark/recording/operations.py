@@ -120,27 +120,29 @@ class Operations(Tensors):
         return storage.made_by is not None or storage.trainable
 
     def append_split(self, op: Op) -> None:
-        """An op of more operands than the format has becomes several, of which each adds to one."""
+        """An op of more operands than the format has becomes several, of which each adds to one. The
+        first has room for what its result is written over."""
         if len(op.outputs) > MOST_OPERANDS:
             raise CaptureError(f"{op.name}: {op.row and op.row['operation']} makes "
                                f"{len(op.outputs)} tensors; at most {MOST_OPERANDS} can be written")
         if len(op.inputs) <= MOST_OPERANDS:
             self.ops.append(op)
             return
-        inputs, op.inputs = op.inputs[MOST_OPERANDS:], op.inputs[:MOST_OPERANDS]
+        most = MOST_OPERANDS - 1
+        inputs, op.inputs = op.inputs[most:], op.inputs[:most]
         row = op.described
         rest = {key: value for key, value in row.items() if key not in ("forward", "backward")}
         labels = {key: row[key] for key in ("gradients", "handed_on", "saved") if key in row}
         for key, value in labels.items():
-            row[key] = [x for x in value if x.startswith("out") or int(x[2:]) < MOST_OPERANDS]
+            row[key] = [x for x in value if x.startswith("out") or int(x[2:]) < most]
         self.ops.append(op)
         made = op.outputs[0]
-        for begin in range(0, len(inputs), MOST_OPERANDS - 1):
-            piece = inputs[begin:begin + MOST_OPERANDS - 1]
+        for begin in range(0, len(inputs), most):
+            piece = inputs[begin:begin + most]
             over = self.version_over(made.number, op.name)
             own = dict(rest, forward={"kernels": 0}, backward={"kernels": 0})
             for key, value in labels.items():
-                first = MOST_OPERANDS + begin
+                first = most + begin
                 moved = [f"in{int(x[2:]) - first + 1}" for x in value if x.startswith("in") and
                          first <= int(x[2:]) < first + len(piece)]
                 own[key] = (["in0"] if key != "saved" and "gradients" in labels else []) + moved

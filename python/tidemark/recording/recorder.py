@@ -332,7 +332,7 @@ class Recorder(TorchDispatchMode):
         wanted = torch.is_grad_enabled()
         operation.wants = [wanted and x.requires_grad and not is_whole_number(x) for x in inputs]
         operation.mutates = {self.number(x) for x in mutated_arguments(function, args, kwargs)
-                             if x.device.type == "cuda" and x.untyped_storage().nbytes() > 0}
+                             if x.device.type == "cuda" and x.numel() > 0}
         result = self.measure(operation, function, args, kwargs)
         self.note_results(operation, result)
         operation.live = self.live

@@ -114,6 +114,30 @@ def cutting():
 def failing():
     Cutting.function = Failing
     return Cutting(), torch.zeros(9, 16)
+
+class Determined(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mixes = nn.Parameter(torch.eye(16))
+
+    def forward(self, x):
+        both = x @ self.mixes
+        return both.square().mean() - torch.linalg.slogdet(self.mixes)[1] - torch.linalg.det(self.mixes)
+
+def determined():
+    return Determined(), torch.zeros(7, 16)
+
+def lazy():
+    model = nn.Sequential(nn.LazyConv2d(8, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(10))
+    model(torch.zeros(1, 3, 8, 8))
+    return model, torch.zeros(5, 3, 8, 8), lambda y: y.square().mean()
+
+def with_generator():
+    generator = torch.Generator().manual_seed(0)
+    model = nn.Linear(16, 8)
+    model.weight.data.uniform_(-1, 1, generator=generator)
+    chosen = torch.randperm(16, generator=generator)
+    return model, torch.rand(6, 16, generator=generator)[:, chosen], lambda y: y.square().mean()
 '''
 
 
@@ -125,6 +149,13 @@ class Values(test_capture.CaptureTest):
 
     def test_models_that_look_at_what_depends_on_weights(self):
         for function, batch in (("detector", 8), ("mined", 9), ("pictures", 3)):
+            with self.subTest(function):
+                done = self.capture(function)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.trace()["step"]["batch"], batch)
+
+    def test_what_a_script_makes_as_on_the_host(self):
+        for function, batch in (("determined", 7), ("lazy", 5), ("with_generator", 6)):
             with self.subTest(function):
                 done = self.capture(function)
                 self.assertEqual(done.returncode, 0, done.stderr)

@@ -16,6 +16,7 @@ import weakref
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -46,7 +47,8 @@ TAKES_LISTS = {ATEN._ctc_loss.Tensor: (ATEN._ctc_loss.default, (2, 3)),
 SOLVED = {getattr(ATEN, name).default
           for name in ("linalg_qr", "linalg_cholesky_ex", "linalg_inv_ex", "linalg_lu_factor_ex",
                        "_linalg_eigh", "_linalg_svd", "_linalg_solve_ex", "linalg_ldl_factor_ex", "geqrf",
-                       "linalg_householder_product", "linalg_lu_solve", "cholesky_solve")}
+                       "linalg_householder_product", "linalg_lu_solve", "cholesky_solve", "linalg_lu",
+                       "_linalg_slogdet", "_linalg_det", "linalg_eig", "linalg_lstsq", "cholesky_inverse")}
 CHOOSES_BY_MASK = {ATEN.index.Tensor, ATEN.masked_select.default}
 # Masks among their indices become the numbers of what they choose, which a kernel would count.
 INDEXED = {ATEN.index.Tensor, ATEN.index_put.default, ATEN.index_put_.default,
@@ -84,6 +86,16 @@ def made_only(function: Any, args: Any, kwargs: Any) -> Any:
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="cuda")
 
     return tree_map(made, function(*tree_map(shape_of, args), **tree_map(shape_of, kwargs)))
+
+
+def without_generator_of_host(args: Any, kwargs: Any) -> Any:
+    """What a script makes on the host, with a generator that is there, is on the device here."""
+    generator = kwargs.get("generator")
+    if generator is None or generator.device.type != "cpu":
+        return kwargs
+    device = args[0].device if isinstance(args[0], torch.Tensor) else kwargs.get("device")
+    on_host = device is None or torch.device(device).type == "cpu"
+    return kwargs if on_host else dict(kwargs, generator=None)
 
 
 class Values(TorchDispatchMode):
@@ -130,7 +142,8 @@ class Values(TorchDispatchMode):
         if function in PERMUTED:
             return torch.arange(args[0], device="cpu")
         if function is ATEN.detach.default:
-            return zeros_like(args[0]) if args[0].requires_grad else None
+            is_looked_at = args[0].requires_grad and not is_lazy(args[0])
+            return zeros_like(args[0]) if is_looked_at else None
         made = tensors_in(result)
         if function is ATEN.topk.default and args[0].dim() == 2:
             return None, turns(args[0].shape[0], args[0].shape[1], args[1])
@@ -174,7 +187,7 @@ class Values(TorchDispatchMode):
             return ATEN.index.Tensor(value, mask.nonzero().to("cuda").unbind(1))
         if function in SOLVED and args[0].device.type == "cuda":
             return made_only(function, args, kwargs)
-        return function(*args, **kwargs)
+        return function(*args, **without_generator_of_host(args, kwargs))
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
                            kwargs: Any = None) -> Any:

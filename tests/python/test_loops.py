@@ -308,6 +308,19 @@ def nested():
         optimizer.step()
     return step
 
+def supervised():
+    """Stages that are alike, each with a loss and a backward of its own: no micro-batches of one."""
+    stages = nn.ModuleList(net(64, 128, 64) for _ in range(3))
+    optimizer, x = torch.optim.SGD(stages.parameters()), torch.zeros(8, 64)
+    def step():
+        given = x
+        for stage in stages:
+            given = stage(given.detach())
+            given.square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
 def several_at_once():
     """Of weights that are stacked, as torch.func's tutorial has it."""
     from torch.func import functional_call, stack_module_state, vmap
@@ -333,6 +346,11 @@ class Loops(test_capture.CaptureTest):
         done = self.capture(function, ranks=ranks)
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.trace(), done.stderr
+
+    def test_passes_of_other_weights_are_no_micro_batches(self):
+        trace, said = self.captured("supervised")
+        self.assertNotIn("accumulate", trace["step"])
+        self.assertIn("of 3 passes of different kinds", said)
 
     def test_micro_batches_that_are_alike_are_written_once(self):
         for function, count in (("accumulated", 3), ("replicated", 2), ("scaled", None),

@@ -57,6 +57,12 @@ class Graph:
             stack += [following for following, _ in node.next_functions]
 
     @property
+    def leaves(self) -> set[int]:
+        """Storages that gradients come to."""
+        return {end[1] for ends in self.ends.values() for end in ends
+                if end is not None and end[0] == "leaf"}
+
+    @property
     def oldest(self) -> int:
         """Of the nodes watched, the number that was given first."""
         return min(self.ends, default=0)

@@ -98,11 +98,13 @@ def is_own_step(returned: Any) -> bool:
 
 
 def groups_of(recordings: list[step.Recording]) -> list[list[int]]:
-    """Passes that follow each other, are alike, and whose gradients add up to one update."""
+    """Passes that follow each other, are alike, and whose gradients of the same weights add up to one
+    update."""
     groups: list[list[int]] = []
     for at, recording in enumerate(recordings):
         before = recordings[at - 1]
         if at > 0 and not before.has_update and recording.adds and \
+                before.graph.leaves == recording.graph.leaves and \
                 are_alike(before.recorder.operations, recording.recorder.operations):
             groups[-1].append(at)
         else:

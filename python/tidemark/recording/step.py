@@ -246,8 +246,7 @@ class Recording:
     def note_freed(self, freed: set[int], trained: int) -> None:
         """Where hooks free some gradients only, each is a temporary of the backward that makes it."""
         self.updates_in_backward = len(freed) == trained
-        ends = {end[1] for ends in self.graph.ends.values() for end in ends
-                if end is not None and end[0] == "leaf"}
+        ends = self.graph.leaves
         if not self.updates_in_backward:
             self.recorder.added_to |= {number for key, number in self.leaves.items()
                                        if number in freed and key in ends}

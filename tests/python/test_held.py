@@ -244,6 +244,20 @@ def truncated():
             optimizer.step()
     return step
 
+class Pushed(nn.Module):
+    """How the result changes along a direction, by forward-mode differentiation."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(64, 128), nn.Tanh(), nn.Linear(128, 64))
+
+    def forward(self, x):
+        y, along = torch.func.jvp(self.layers, (x,), (torch.ones_like(x),))
+        return y.square().mean() + along.square().mean()
+
+def pushed():
+    return Pushed(), torch.zeros(128, 64)
+
 def forced():
     return Energy(), torch.zeros(8, 12, 3)
 '''
@@ -256,7 +270,7 @@ class Held(test_capture.CaptureTest):
         figures = test_zoo.load_figures()
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
-                         "scripted", "traced", "masked", "truncated"):
+                         "scripted", "traced", "masked", "truncated", "pushed"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

@@ -91,6 +91,7 @@ class Graph:
         node that is made when it is done, and of one behind that, of the view as it is from now on.
         What no gradient flows through has no node.
         """
+        self.settle_by_results(operations, storages)
         claimed = {x.node for x in operations}
         for group in groups:
             claimed |= set(range(group.first_node, group.last_node))
@@ -117,6 +118,27 @@ class Graph:
             else:
                 operation.kept_reads |= kept
                 kept = set()
+
+    def settle_by_results(self, operations: list[Operation], storages: list[Storage]) -> None:
+        """Of forward-mode differentiation a node is made before zeros are that its operation needs, and
+        copies see tensors without a node: who made what is read as the node's, is the node's."""
+        results = {read.source: read.storage for x in operations for read in x.reads if read.source}
+        owners = {x.node: x for x in operations if x.node in self.ends}
+        for (node, _), number in results.items():
+            made_by, owner = storages[number].made_by, owners.get(node)
+            if node not in self.ends or made_by is None or (owner is not None and any(owner.wants)):
+                continue
+            maker = operations[made_by]
+            if maker is owner or maker.node in self.ends or maker.group is not None or maker.inside:
+                continue
+            if owner is not None:
+                maker.kept_reads |= owner.kept_reads
+                owner.node, owner.kept_reads = NO_NODE, set()
+            maker.node = node
+            wanted = {results.get((end[1], end[2])) for end in self.ends[node]
+                      if end is not None and end[0] == "node"}
+            maker.wants = [wants or read.storage in wanted
+                           for read, wants in zip(maker.reads, maker.wants)]
 
     def view_behind(self, node: int, unclaimed: list[int]) -> int:
         """The node that hands a gradient to what was done in place on a view, and to nobody else."""

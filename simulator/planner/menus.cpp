@@ -161,6 +161,8 @@ void Planner::propose() {
   for (Mode& mode : modes_) mode.menus.emplace_back(stages_.kinds.size());
   const std::vector<PlannedStep> named = named_steps();
   for (const PlannedStep& step : named) add_named(0, step);
+  for (PlannedStep& step : steps_with_other_codes())
+    add_named(0, std::move(step), Described::AsWhole);
   for (std::uint32_t kind = 0; kind < stages_.kinds.size(); ++kind) propose_single(named, kind);
   if (settings_.form != PlanForm::Tensors) return;
   joined_.reserve(joined_lengths.size());  // parts point into it

@@ -33,15 +33,28 @@ std::vector<PlannedStep> Planner::named_steps() const {
   return steps;
 }
 
+// Codes that are others than those which plans choose from: no bound knows what they cost, and what
+// they make of gradients nobody has measured for these networks.
+std::vector<PlannedStep> Planner::steps_with_other_codes() const {
+  std::vector<PlannedStep> steps;
+  if (settings_.form != PlanForm::Tensors || bounds_errors()) return steps;
+  for (const int bits : settings_.bits)
+    for (const char* text : {"mesa:delayed,bits={}", "mesa:delayed,bits={}+checkpoint",
+                             "mesa:delayed,bits={}+checkpoint:blocks"})
+      steps.push_back(plan_step(trace_, parse_strategy(fmt::format(fmt::runtime(text), bits))));
+  return steps;
+}
+
 // Where adapters train, and in T5, checkpoints may ask for gradients of inputs: another trace.
 bool Planner::is_about(const PlannedStep& step) const {
   return step.refusal.empty() && step.trace == trace_;
 }
 
-void Planner::add_named(std::size_t number, PlannedStep step) {
+void Planner::add_named(std::size_t number, PlannedStep step, Described described) {
   if (!is_about(step)) return;
   step.plan.strategy.clear();
-  std::optional<NamedPlan> named = made_of_local(number, step.plan);
+  std::optional<NamedPlan> named;
+  if (described == Described::ByStages) named = made_of_local(number, step.plan);
   if (!named && is_in_flight(moments_)) return;  // what is there then, only sums know
   if (!named) named = described_whole(std::move(step.plan));
   measure(*named);

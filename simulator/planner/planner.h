@@ -261,7 +261,9 @@ class Planner {
   void propose();
   std::vector<PlannedStep> named_steps() const;
   bool is_about(const PlannedStep& step) const;
-  void add_named(std::size_t number, PlannedStep step);
+  enum class Described : std::uint8_t { ByStages, AsWhole };
+  void add_named(std::size_t number, PlannedStep step, Described described = Described::ByStages);
+  std::vector<PlannedStep> steps_with_other_codes() const;
   std::optional<NamedPlan> made_of_local(std::size_t number, const Plan& plan) const;
   NamedPlan described_whole(Plan plan) const;
   void measure(NamedPlan& named) const;

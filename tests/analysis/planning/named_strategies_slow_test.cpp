@@ -41,6 +41,8 @@ const std::vector<Named>& named_strategies() {
       {"mesa", lossy},
       {"lowmemorybp", lossy},
       {"mesa+checkpoint", lossy},
+      {"mesa:delayed", lossy},
+      {"mesa:delayed+checkpoint", lossy},
       {"lowmemorybp+checkpoint", lossy},
   };
   return all;

@@ -133,6 +133,19 @@ TEST(Planning, ConcludesNothing) {
   EXPECT_EQ(conclusion, Conclusion());
 }
 
+// Codes whose ranges are those of the step before cost less time than those that blocks choose
+// from.
+TEST(Planning, DelayedCodesAreLookedAt) {
+  Scenario scenario = planned_scenario("opt-1.3b", Precision::Fp32, 2);
+  scenario.step.tuning = parse_tuning("lora:r=8,targets=q,v");
+  const Report delayed = report_of(scenario, "mesa:delayed");
+  const Planning planning = plan_within(
+      scenario, {.budget = delayed.allocated_peak, .allowed = {Allowed::Exact, Allowed::Lossy}});
+  ASSERT_TRUE(planning.feasible);
+  EXPECT_LE(planning.comparison.rows.back().step, delayed.step);
+  EXPECT_LE(planning.lower_bound, planning.comparison.rows.back().step);
+}
+
 TEST(Planning, LeastMemoryWithinATime) {
   const Planning planning =
       plan_within(planned_scenario("gpt2", Precision::Fp32), {.max_slowdown = 0.05});

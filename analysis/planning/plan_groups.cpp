@@ -80,6 +80,13 @@ class Grouping {
     return found;
   }
 
+  // All codes of a plan are, or none.
+  bool is_delayed(std::size_t p) const {
+    const auto is_by_last_step = [](const Form& form) { return form.encoding.delayed; };
+    return std::ranges::any_of(local(p).inputs, is_by_last_step) ||
+           std::ranges::any_of(local(p).forms, is_by_last_step);
+  }
+
   static bool is_so(const Form& form, Action action, int bits) {
     return form.action == action && (action == Action::Quantize ? form.encoding.bits : 0) == bits;
   }
@@ -124,7 +131,7 @@ class Grouping {
         group.is_block ? name_of_block(parts_[p].first) : planner_.trace()[stage(p).begin].name;
     group.joined = parts_[p].count;
     for (auto& [action, bits, names] : decided(p))
-      group.decided.push_back({action, bits, std::move(names), {}});
+      group.decided.push_back({action, bits, bits > 0 && is_delayed(p), std::move(names), {}});
     group.calls = calls(p);
     for (const auto& component : planner_.operators_of(parts_[p]))
       group.operators.emplace_back(component.row->name);
@@ -159,6 +166,12 @@ class Grouping {
 };
 
 }  // namespace
+
+std::string action_text(const PlanGroup::Decided& decided) {
+  if (decided.bits == 0) return std::string(to_string(decided.action));
+  return fmt::format("{}, {} bits{}", to_string(decided.action), decided.bits,
+                     decided.delayed ? ", delayed" : "");
+}
 
 std::vector<PlanGroup> groups_of(const Planner& planner, const std::vector<Planner::Part>& parts) {
   return Grouping(planner, parts).run();

@@ -104,6 +104,7 @@ struct PlanGroup {
   struct Decided {
     Action action{};
     int bits = 0;                      ///< of codes
+    bool delayed = false;              ///< … by the range of the step before
     std::vector<std::string> tensors;  ///< within the block: "mlp.gelu"
     Bytes bytes;                       ///< of these, of all blocks of the group
   };
@@ -118,6 +119,8 @@ struct PlanGroup {
   Bytes saved;                     ///< less than if all were kept, when all forwards are done
   Nanoseconds extra{};             ///< more than if all were kept
 };
+/// "recompute", "quantize, 8 bits".
+std::string action_text(const PlanGroup::Decided& decided);
 
 /// Is anything decided about the group beside keeping all?
 bool is_changed(const PlanGroup& group);

@@ -32,6 +32,7 @@ Json group_json(const PlanGroup& group) {
   for (const PlanGroup::Decided& decided : group.decided)
     decisions.push_back({{"action", to_string(decided.action)},
                          {"bits", decided.bits == 0 ? Json() : Json(decided.bits)},
+                         {"delayed", decided.delayed},
                          {"tensors", decided.tensors},
                          {"bytes", decided.bytes.count}});
   const std::optional<Nanoseconds> price = price_per_gib(group);

@@ -45,11 +45,6 @@ std::string whole_text(const PlanGroup& group) {
   return fmt::format("all but what comes of {}", fmt::join(group.calls, ", "));
 }
 
-std::string action_text(const PlanGroup::Decided& decided) {
-  if (decided.bits == 0) return std::string(to_string(decided.action));
-  return fmt::format("{}, {} bits", to_string(decided.action), decided.bits);
-}
-
 std::string gap_text(double gap) { return fmt::format("{:.2f} %", std::max(0.0, 100 * gap)); }
 
 // What to type into the model's code.

@@ -57,9 +57,7 @@ void explain(const PlanGroup& group) {
   if (!group.operators.empty())
     text_wrapped(fmt::format("operators of {}", fmt::join(group.operators, ", ")));
   for (const PlanGroup::Decided& decided : group.decided)
-    text_wrapped(fmt::format("{}{}: {}", to_string(decided.action),
-                             decided.bits == 0 ? "" : fmt::format(", {} bits", decided.bits),
-                             fmt::join(decided.tensors, ", ")));
+    text_wrapped(fmt::format("{}: {}", action_text(decided), fmt::join(decided.tensors, ", ")));
 }
 
 void explain(const std::vector<PlanGroup>& groups) {

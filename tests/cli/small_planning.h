@@ -18,8 +18,8 @@ inline std::vector<PlanGroup> two_groups() {
   using namespace literals;
   std::vector<PlanGroup> groups = {plan_group("blocks.0", "blocks.2", 3),
                                    plan_group("blocks.3", "blocks.3", 1)};
-  groups[0].decided = {{Action::Recompute, 0, {"attn", "mlp"}, 18_MiB},
-                       {Action::Quantize, 4, {"norm1"}, 2_MiB}};
+  groups[0].decided = {{Action::Recompute, 0, false, {"attn", "mlp"}, 18_MiB},
+                       {Action::Quantize, 4, false, {"norm1"}, 2_MiB}};
   groups[0].saved = 16_MiB;
   groups[0].extra = std::chrono::microseconds(4'000);
   groups[0].error.codes = 0.0016;  // the square of 4 %

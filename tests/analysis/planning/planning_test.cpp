@@ -144,6 +144,12 @@ TEST(Planning, DelayedCodesAreLookedAt) {
   ASSERT_TRUE(planning.feasible);
   EXPECT_LE(planning.comparison.rows.back().step, delayed.step);
   EXPECT_LE(planning.lower_bound, planning.comparison.rows.back().step);
+  const auto delayed_text = [](const PlanGroup& group) {
+    return std::ranges::any_of(group.decided, [](const PlanGroup::Decided& decided) {
+      return action_text(decided) == "quantize, 8 bits, delayed";
+    });
+  };
+  EXPECT_TRUE(std::ranges::any_of(planning.groups, delayed_text));
 }
 
 TEST(Planning, LeastMemoryWithinATime) {

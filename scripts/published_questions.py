@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from published_bridge import is_bridge, question_of_bridge, refusal_of_bridge
-from published_models import megatron_model, plain
+from published_models import megatron_model, padded, plain
 from published_titan import question_of_titan, refusal_of_titan
 
 # Hardware by how the row begins; the device has its capacity, which decides about nothing here.
@@ -16,6 +16,8 @@ TIMED_GPTS = ("vTrain", "arXiv 2205.05198", "arXiv 2104.04473")
 WORDS = 50257
 # … of those whose model_config.yaml has a --vocab-size, which rows leave out.
 WORDS_OF_TESTS = {"gpt/gpt3_7b_tp4_pp1_memory_speed": 131072}
+# BERT's word pieces are bert-base-uncased's since the tests' data are made by tools/common_pile_dataset (febd25e, 2026-03-22).
+WORDS_OF_BERT = 30522
 # One node of the functional tests: their recipes take 8 GPUs, those named so 4.
 NODE, SMALL_NODE = 8, 4
 
@@ -26,6 +28,16 @@ def is_timed_gpt(row):
 
 def is_megatron_test(row):
     return "Megatron-LM" in row["source"] and isinstance(row.get("notes"), dict) and "options" in row["notes"]
+
+
+def is_bert(row):
+    return row["model"].startswith("bert/")
+
+
+def is_of_unknown_size(row):
+    """A release's test, of which nothing says on how many GPUs it ran: at least on those of one replica. Only memory is compared: to
+    that of a rank which keeps whole states replicas add nothing."""
+    return is_megatron_test(row) and row["notes"].get("test_type") == "release" and not row.get("gpus")
 
 
 def is_simumax(row):
@@ -80,12 +92,19 @@ def context_form(row):
     return ["--cp-form", "all-to-all"] if is_of_heads else []
 
 
+def is_vocabulary_known(row):
+    if is_bert(row):  # … unless its values were recorded before, with a list that is not published
+        return row["hardware"] != "dgx_a100" and (row["model"], row["hardware"]) != ("bert/bert_release_sm", "dgx_h100")
+    is_usual = row["notes"].get("test_type") != "release" and row["hidden"] < 4096
+    return is_usual or "vocab" in row or row["model"] in WORDS_OF_TESTS
+
+
 def refusal_of_megatron(row):
     """Of a row of Megatron-LM's functional tests."""
     options = row["notes"]["options"]
     family = row["model"].split("/")[0]
     is_mixture = family == "moe" and "/gpt3" in row["model"]
-    if family not in ("gpt", "gpt3") and not row["model"].startswith("gpt") and not is_mixture:
+    if family not in ("gpt", "gpt3", "bert") and not row["model"].startswith("gpt") and not is_mixture:
         return f"no such model: {family}"
     if "native_fp8" in row["model"] or options.get("fp8-param-gather"):
         return "parameters that are stored in eight bits"
@@ -102,9 +121,10 @@ def refusal_of_megatron(row):
         return "experts in fused operators"
     if "modelopt" in row["model"] or "distill" in row["model"]:
         return "distillation"
-    if row["notes"].get("test_type") == "release" or row["hidden"] >= 4096:
-        is_stated = "vocab" in row or row["model"] in WORDS_OF_TESTS
-        return None if is_stated else "a vocabulary that the row does not state"
+    if not is_vocabulary_known(row):
+        return "a vocabulary that the row does not state"
+    if row["hidden"] >= 4096:
+        return None
     if options.get("position-embedding-type", "learned_absolute") not in ("learned_absolute", "rope"):
         return f"positions '{options['position-embedding-type']}'"
     if row.get("recompute") not in ("none", "full"):
@@ -181,11 +201,20 @@ def words_of(row):
     return row.get("vocab", WORDS_OF_TESTS.get(row["model"], WORDS))
 
 
+def megatron_bert(row):
+    """model_config.yaml of the releases has --bert-no-binary-head, which their rows leave out."""
+    return {"model_type": "megatron-core-bert", "num_layers": row["layers"], "hidden_size": row["hidden"],
+            "num_attention_heads": row["heads"], "vocab_size": padded(WORDS_OF_BERT, row["tp"]),
+            "max_position_embeddings": row["notes"]["options"]["max-position-embeddings"],
+            "bert_binary_head": "release" not in row["model"]}
+
+
 def megatron_config(row):
+    if is_bert(row):
+        return megatron_bert(row)
     options = row["notes"]["options"]
-    ranks = 128 * row["tp"]
     config = {"model_type": "megatron-gpt", "num_layers": row["layers"], "hidden_size": row["hidden"],
-              "num_attention_heads": row["heads"], "vocab_size": (words_of(row) + ranks - 1) // ranks * ranks,
+              "num_attention_heads": row["heads"], "vocab_size": padded(words_of(row), row["tp"]),
               "max_position_embeddings": options.get("max-position-embeddings", row["sequence"]),
               "add_bias_linear": not options.get("disable-bias-linear", False),
               "untie_embeddings_and_output_weights": options.get("untie-embeddings-and-output-weights", False),
@@ -247,7 +276,7 @@ def question_of_megatron(program, row, folder):
     options = row["notes"]["options"]
     gpus = row.get("gpus") or (SMALL_NODE if row["model"].endswith("_1node") else NODE)
     context = row.get("cp") or 1
-    replicas = row.get("dp") or gpus // (row["tp"] * row["pp"] * context)
+    replicas = row.get("dp") or max(1, gpus // (row["tp"] * row["pp"] * context))
     micro_batches = row["global_batch"] // (replicas * row["micro_batch"])
     is_local = options.get("transformer-impl", "transformer_engine") == "local"
     is_fixed = row["notes"].get("cublas_workspace") == ":4096:8"

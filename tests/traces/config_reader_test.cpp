@@ -79,6 +79,12 @@ TEST(ConfigReader, FillsInTheDefaultsOfEachClass) {
   const auto rms_normed = read<DecoderConfig>(
       R"({"model_type": "megatron-gpt", "qk_layernorm": true, "normalization": "RMSNorm"})");
   EXPECT_EQ(rms_normed.head_norm, HeadNorm::PerHead);
+  const auto pair = read<BertConfig>(R"({"model_type": "megatron-core-bert"})");
+  EXPECT_EQ(pair, (BertConfig{.epsilon = 1e-5, .megatron = true, .head = Head::Pretraining}));
+  const auto words =
+      read<BertConfig>(R"({"model_type": "megatron-core-bert", "bert_binary_head": false})");
+  EXPECT_EQ(words.head, Head::MaskedLanguage);
+  EXPECT_EQ(words.token_types, 0);
   const auto roberta = read<BertConfig>(R"({"model_type": "roberta"})");
   EXPECT_EQ(roberta.vocabulary, 50265);
   EXPECT_EQ(roberta.first_position, 2);  // behind the padding index, 1
@@ -321,11 +327,15 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"UnknownModelType", R"({"model_type": "mamba"})",
                 "/model_type: unknown model_type 'mamba' (known: vit, deit, dinov2, beit, vit_mae, "
                 "pvt, pvt_v2, swin, mvit, bert, roberta, xlm-roberta, camembert, distilbert, "
-                "electra, gpt2, megatron-gpt, llama, mistral, qwen2, qwen3, gemma, gemma2, "
+                "electra, gpt2, megatron-gpt, megatron-core-bert, llama, mistral, qwen2, qwen3, "
+                "gemma, gemma2, "
                 "gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, starcoder2, mixtral, "
                 "qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, modernbert, deberta-v2, "
                 "deepseek_v2, deepseek_v3, clip_text_model, clip_vision_model, siglip_text_model, "
                 "siglip_vision_model)"},
+        Refusal{"MegatronBertThatRotates",
+                R"({"model_type": "megatron-core-bert", "position_embedding_type": "rope"})",
+                "/position_embedding_type: not simulated for this family; use learned_absolute"},
         Refusal{"ClassTokenOnAReducedGrid",
                 R"({"model_type": "pvt", "sequence_reduction_ratios": [8, 4, 2, 2]})",
                 "/sequence_reduction_ratios: the last stage has a class token"},

@@ -1,7 +1,7 @@
 // BERT, RoBERTa, DistilBERT and ELECTRA with their heads, as in modeling_bert.py,
 // modeling_roberta.py, modeling_distilbert.py and modeling_electra.py of Hugging Face transformers,
 // eager. Post-norm: each half ends in LayerNorm(branch + shortcut), so the norm reads what the
-// residual add wrote.
+// residual add wrote. Megatron-LM's BERT (core/models/bert) is pre-norm: its blocks are its GPT's.
 #include <fmt/format.h>
 
 #include "traces/models/decoder_parts.h"
@@ -16,7 +16,7 @@ namespace {
 TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const BertConfig& config) {
   TensorId y = b.linear(name + ".fc1", x, config.mlp);
   y = activation(b, name, y, config.activation);
-  return b.linear(name + ".fc2", config.token_types == 0 ? y : b.local(y), config.width);
+  return b.linear(name + ".fc2", config.distilled ? y : b.local(y), config.width);
 }
 
 // What comes out of a branch has a name until its sum with the shortcut is normalized.
@@ -49,6 +49,24 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const BertC
   return x;
 }
 
+TensorId pre_norm_block(TraceBuilder& b, const std::string& name, TensorId x,
+                        const BertConfig& config, const AttentionConfig& attention) {
+  const double dropout = b.dropout_probability(config.dropout);
+  b.begin_block(name, x, 0);
+  b.begin_function();
+  b.part(Part::F);
+  TensorId y = b.layer_norm(name + ".norm1", x, config.epsilon);
+  y = b.dropout(name + ".drop1", self_attention(b, name + ".attn", y, attention), dropout);
+  x = b.residual(name + ".add1", x, y);
+  b.part(Part::G);
+  y = b.layer_norm(name + ".norm2", x, config.epsilon);
+  y = b.dropout(name + ".drop2", mlp(b, name + ".mlp", y, config), dropout);
+  x = b.residual(name + ".add2", x, y);
+  b.end_function();
+  b.end_block();
+  return x;
+}
+
 // BERT's positions are the same for every sample; RoBERTa counts the tokens that are not padding,
 // so it looks them up per sample.
 TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const BertConfig& config) {
@@ -66,7 +84,7 @@ TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const BertC
   TensorId x = b.embedding("embed", ids, table);
   if (has_types) x = b.add("type_add", x, b.embedding("type_embed", types, type_table));
   x = b.add("pos_add", x, b.embedding("position_embed", places, position_table));
-  x = b.layer_norm("embed_norm", x, config.epsilon);
+  if (!config.megatron) x = b.layer_norm("embed_norm", x, config.epsilon);
   x = b.dropout("drop", x, b.dropout_probability(config.dropout));
   return width == config.width ? x : b.linear("embed_project", x, config.width);
 }
@@ -78,9 +96,8 @@ TensorId masked_language_loss(TraceBuilder& b, const std::string& name, TensorId
   const TensorId labels =
       b.input("labels", {b.shape(x)[0], b.shape(x)[1]}, DType::Int64, fill::Words{});
   // No target "dense" of adapters means DistilBERT's.
-  const bool is_distilled = config.token_types == 0;
   TensorId y =
-      b.linear(is_distilled ? "vocab_transform" : "transform.dense", x, b.shape(table).back());
+      b.linear(config.distilled ? "vocab_transform" : "transform.dense", x, b.shape(table).back());
   const bool has_own = config.is_roberta() || config.electra;  // whatever the blocks have
   y = activation(b, "transform", y, has_own ? ActivationForm::Gelu : config.activation);
   y = b.layer_norm("transform.norm", y, config.epsilon);
@@ -160,6 +177,28 @@ TensorId loss_of(TraceBuilder& b, TensorId x, TensorId table, const BertConfig& 
   return no_tensor;
 }
 
+AttentionConfig attention_of(TraceBuilder& b, const BertConfig& config, std::int64_t tokens) {
+  AttentionConfig attention{
+      .heads = config.heads,
+      .head_width = config.width / config.heads,
+      .packed = config.megatron,
+      .unpacking = Unpacking::Slices,
+      .scales_query = config.scales_query,
+      .dropout = b.dropout_probability(config.attention_dropout),
+      // transformers' shared code has one name for all
+      .names_scores = !b.framework().shared_attention && !config.megatron,
+      .names_products = config.megatron,
+      .returns_weights = !config.distilled,  // DistilBERT's drops them
+      .block_returns_weights = !config.distilled && b.framework().returns_weights,
+      .calls_sdpa = !config.electra || b.framework().shared_attention,
+      .out_name = config.megatron ? "o" : "dense"};
+  // DistilBERT's own code always fills scores, in their dtype, where a key is padding.
+  const bool fills_scores = config.distilled && !b.framework().drops_idle_masks;
+  settle_attention(b, attention, "attention_mask", {b.step().batch, 1, 1, tokens},
+                   fills_scores ? b.compute_dtype() : b.base_dtype(), fill::PaddingMask{});
+  return attention;
+}
+
 }  // namespace
 
 Trace build_bert(const std::string& model, const BertConfig& config, const StepOptions& options) {
@@ -168,27 +207,16 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
       sequence_length(options, config.positions - config.first_position, true);
   const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});
-  AttentionConfig attention{
-      .heads = config.heads,
-      .head_width = config.width / config.heads,
-      .packed = false,
-      .scales_query = config.scales_query,
-      .dropout = b.dropout_probability(config.attention_dropout),
-      .names_scores = !b.framework().shared_attention,  // whose code has one name for all
-      .returns_weights = config.token_types > 0,        // DistilBERT's drops them
-      .block_returns_weights = config.token_types > 0 && b.framework().returns_weights,
-      .calls_sdpa = !config.electra || b.framework().shared_attention,
-      .out_name = "dense"};
   b.begin_function();  // whose name for all outputs lasts until the loss is there
   b.begin_function();  // BertModel names its mask and what its encoder begins with
-  // DistilBERT's own code always fills scores, in their dtype, where a key is padding.
-  const bool fills_scores = config.token_types == 0 && !b.framework().drops_idle_masks;
-  settle_attention(b, attention, "attention_mask", {options.batch, 1, 1, tokens},
-                   fills_scores ? b.compute_dtype() : b.base_dtype(), fill::PaddingMask{});
-
+  const AttentionConfig attention = attention_of(b, config, tokens);
   TensorId x = b.local(embed(b, table, tokens, config));
-  for (std::int64_t i = 0; i < config.depth; ++i)
-    x = block(b, "blocks." + std::to_string(i), x, config, attention);
+  for (std::int64_t i = 0; i < config.depth; ++i) {
+    const std::string name = "blocks." + std::to_string(i);
+    x = config.megatron ? pre_norm_block(b, name, x, config, attention)
+                        : block(b, name, x, config, attention);
+  }
+  if (config.megatron) x = b.layer_norm("norm", x, config.epsilon);
   b.end_function();
   const TensorId loss = loss_of(b, b.local(x), table, config);
   b.end_function();

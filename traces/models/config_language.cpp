@@ -80,6 +80,7 @@ ModelConfig read_distilbert(Fields& root) {
       .activation = activation_form(root, "activation", ActivationForm::Gelu),
       .scales_query = true,
       .drops_attention_output = false,
+      .distilled = true,
       .has_pooler = false,
       .tied_head = root.boolean_or("tie_word_embeddings", true),
       .labels = classes(root),

@@ -1,6 +1,7 @@
-// GPTModel of Megatron-LM's core, by the names of its command line (core/models/gpt/gpt_model.py,
-// core/transformer/transformer_config.py): one product for q, k and v, biases unless they are left
-// out, dropout of 0.1, learned positions or rotation, LayerNorm or RMSNorm, GELU or SwiGLU.
+// GPTModel and BertModel of Megatron-LM's core, by the names of its command line
+// (core/models/{gpt/gpt,bert/bert}_model.py, core/transformer/transformer_config.py): one product
+// for q, k and v, dropout of 0.1; GPTs with biases unless they are left out, learned positions or
+// rotation, LayerNorm or RMSNorm, GELU or SwiGLU.
 #include <fmt/format.h>
 
 #include "traces/models/config_decoder.h"
@@ -75,6 +76,32 @@ ModelConfig read_megatron_gpt(Fields& root) {
   config.embedding_dropout = config.residual_dropout = probability(root, "hidden_dropout", 0.1);
   if (root.boolean_or("qk_layernorm", false))
     config.head_norm = config.norm == NormForm::Rms ? HeadNorm::PerHead : HeadNorm::LayerPerHead;
+  return config;
+}
+
+// With its binary head a step is trained on the order of sentences, too, whose tokens have types
+// (examples/bert/pretrain_bert.py).
+ModelConfig read_megatron_bert(Fields& root) {
+  BertConfig config{.megatron = true};
+  config.width = count(root, "hidden_size", 768, widest);
+  config.depth = count(root, "num_layers", 12, most_blocks);
+  config.heads = count(root, "num_attention_heads", 12, most_heads);
+  require_divides(root, "num_attention_heads", config.heads, "hidden_size", config.width);
+  config.mlp = count(root, "ffn_hidden_size", 4 * config.width, widest);
+  config.vocabulary = count(root, "vocab_size", 30522, most_words);
+  config.positions = count(root, "max_position_embeddings", 512, most_positions);
+  config.epsilon = epsilon(root, "norm_epsilon", 1e-5);
+  config.attention_dropout = probability(root, "attention_dropout", 0.1);
+  config.dropout = probability(root, "hidden_dropout", 0.1);
+  config.tied_head = !root.boolean_or("untie_embeddings_and_output_weights", false);
+  config.has_pooler = root.boolean_or("bert_binary_head", true);
+  config.token_types = config.has_pooler ? 2 : 0;
+  config.head = config.has_pooler ? Head::Pretraining : Head::MaskedLanguage;
+  refuse(root, "swiglu", "gated MLPs of this family; remove it");
+  if (norm_of(root) != NormForm::Layer)
+    fail_at(root, "normalization", "not simulated for this family; use LayerNorm");
+  if (!has_learned_positions(root))
+    fail_at(root, "position_embedding_type", "not simulated for this family; use learned_absolute");
   return config;
 }
 

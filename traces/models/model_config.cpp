@@ -52,7 +52,7 @@ constexpr std::array image_heads = {Head::ImageClassification, Head::None,
                                     Head::DistilledClassification};
 
 // RoBERTa, DistilBERT and ELECTRA's generator are trained on masked words alone and have no class
-// for pairs of sentences.
+// for pairs of sentences. Megatron-LM's BERT has the one head that its command line says.
 struct HeadsOf {
   using List = std::span<const Head>;
 
@@ -62,6 +62,8 @@ struct HeadsOf {
   List operator()(const SwinConfig&) const { return List(image_heads).first(2); }
   List operator()(const MvitConfig&) const { return List(image_heads).first(1); }
   List operator()(const BertConfig& config) const {
+    if (config.megatron)
+      return config.has_pooler ? List(encoder_heads).last(1) : List(encoder_heads).first(1);
     return List(encoder_heads).first(config.is_roberta() || !config.has_pooler ? 5 : 7);
   }
   List operator()(const Gpt2Config&) const { return decoder_heads; }

@@ -150,18 +150,20 @@ struct MvitConfig {
 };
 
 /// BERT (arXiv 1810.04805), RoBERTa (1907.11692) and its kin XLM-R (1911.02116) and CamemBERT
-/// (1911.03894), DistilBERT (1910.01108) and ELECTRA (2003.10555).
+/// (1911.03894), DistilBERT (1910.01108), ELECTRA (2003.10555) and Megatron-LM's BERT (1909.08053).
 struct BertConfig {
   std::int64_t width = 768, depth = 12, heads = 12, mlp = 3072;
   std::int64_t vocabulary = 30522, positions = 512;
-  std::int64_t token_types = 2;     ///< 0: no table of them (DistilBERT)
+  std::int64_t token_types = 2;     ///< 0: no table of them
   std::int64_t first_position = 0;  ///< RoBERTa counts from its padding index + 1
   double epsilon = 1e-12;
   double dropout = 0.1, attention_dropout = 0.1;
   ActivationForm activation = ActivationForm::Gelu;
   bool scales_query = false;  ///< scale on q; otherwise on the scores
   bool drops_attention_output = true;
-  bool electra = false;              ///< its own heads, and no call of fused attention
+  bool electra = false;    ///< its own heads, and no call of fused attention
+  bool distilled = false;  ///< DistilBERT, whose code names and masks otherwise
+  bool megatron = false;   ///< norms before the branches and after the last block, packed q, k, v
   std::int64_t embedding_width = 0;  ///< of the tables, if a product goes from them (ELECTRA)
   bool has_pooler = true;            ///< otherwise a head that classifies brings its own layer
   bool tied_head = true;

@@ -258,6 +258,76 @@ class Pushed(nn.Module):
 def pushed():
     return Pushed(), torch.zeros(128, 64)
 
+class Followed(nn.Module):
+    """Hooks of modules, which hold the gradient of what a module gives until that of what it is given is there."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64)) for _ in range(4))
+        for block in (*self.blocks, self):
+            block.register_full_backward_hook(lambda module, given, taken: None)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + block(x)
+        return x.square().mean()
+
+def followed():
+    return Followed(), torch.zeros(8, 32, 64)
+
+def looked_at():
+    """A hook's variable, and an activation, have gradients until the update is over."""
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU())
+    head, taken = nn.Linear(256, 10), []
+    optimizer = torch.optim.AdamW([*model.parameters(), *head.parameters()])
+    model[1].register_full_backward_hook(lambda module, given, gradients: taken.append(gradients[0]))
+    x, y = torch.zeros(128, 64), torch.zeros(128, dtype=torch.long)
+    def step():
+        found = model(x)
+        found.retain_grad()
+        F.cross_entropy(head(found), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        taken.clear()
+    return step
+
+class Reversed(torch.autograd.Function):
+    """Gives what it is given; its gradient is one of its own."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.neg() * 0.3
+
+class Noted(torch.autograd.Function):
+    """Gives what it is given, and keeps something beside."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x.exp())
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+class Adversary(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256))
+        self.classes, self.domains = nn.Linear(256, 10), nn.Sequential(nn.Linear(256, 64), nn.ReLU(), nn.Linear(64, 1))
+
+    def forward(self, x):
+        found = self.features(x)
+        domains = self.domains(Noted.apply(Reversed.apply(found)))
+        return self.classes(found).square().mean() + domains.square().mean()
+
+def adversary():
+    return Adversary(), torch.zeros(512, 64)
+
 def forced():
     return Energy(), torch.zeros(8, 12, 3)
 '''
@@ -270,7 +340,8 @@ class Held(test_capture.CaptureTest):
         figures = test_zoo.load_figures()
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
-                         "scripted", "traced", "masked", "truncated", "pushed"):
+                         "scripted", "traced", "masked", "truncated", "pushed", "followed",
+                         "looked_at", "adversary"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

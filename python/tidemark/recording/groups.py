@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .parts import Op, Tensor
-from .recorder import Operation, physical_bytes
+from .recorder import Group, Operation, physical_bytes
 from .rows import MOST_OPERANDS, add_pass, row_of
 
 if TYPE_CHECKING:
@@ -53,9 +53,14 @@ def add_group(builder: Builder, number: int, operations: list[Operation]) -> Non
     for result in group.results:
         if result.source is not None and result.storage in builder.whole:
             builder.by_source[result.source] = builder.whole[result.storage]
+    kept = {at for x in operations for at in x.kept_reads | x.kept_writes}
+    views = views_given(builder, name, group, {x.number for x in outputs})
+    if views and not outputs and not kept and hands_on(builder, group):
+        builder.ops += [Op(x.name, "view", [builder.whole[x.number]], [x], builder.at) for x in views]
+        return
+    outputs = views + outputs
     if not outputs:
         return
-    kept = {at for x in operations for at in x.kept_reads | x.kept_writes}
     if group.kind == "checkpoint":
         kept = {x.storage for x in group.arguments}
     read_later = {read.storage for x in builder.recorder.operations[end:] for read in x.reads}
@@ -76,6 +81,24 @@ def add_group(builder: Builder, number: int, operations: list[Operation]) -> Non
              sum(x.launches for x in operations) + group.launches)
     builder.add_backward(row, ran, inputs)
     builder.append_split(Op(outputs[0].name, "opaque", inputs, outputs, builder.at, row))
+
+
+def views_given(builder: Builder, name: str, group: Group, made: set[int]) -> list[Tensor]:
+    """A function that gives what it is given, as PyTorch's own around a module with full backward hooks, has
+    gradients of its own: they add up before it, and not with those of what it is given. The loss has no others."""
+    views: list[Tensor] = []
+    for result in group.results if group.kind == "function" else ():
+        if result.source is not None and result.source[0] in builder.recording.graph.ends and \
+                result.storage not in made | {builder.recording.loss.storage}:
+            view = builder.add(builder.part_of(result, builder.by_source[result.source], name))
+            builder.by_source[result.source] = view
+            views.append(view)
+    return views
+
+
+def hands_on(builder: Builder, group: Group) -> bool:
+    node = next(x.source[0] for x in group.results if x.source is not None)
+    return bool(builder.recording.graph.handed_on.get(node))
 
 
 def made_before(builder: Builder, name: str, outputs: list[Tensor],

@@ -38,7 +38,8 @@ def started(args: Any, kwargs: Any, written_over: int = 0) -> None:
         return
     tensors = recorder.on_device((args, kwargs))
     references = [recorder.reference(x, with_source=False) for x in tensors]
-    recorder.kernel_started(sum(map(physical_bytes, references + references[:written_over])))
+    recorder.kernel_started(references,
+                            sum(map(physical_bytes, references + references[:written_over])))
 
 
 def replace_triton() -> None:

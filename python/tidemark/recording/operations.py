@@ -105,11 +105,13 @@ class Operations(Tensors):
         shared = row.get("handed_on", [])
         fresh = sum(inputs[int(label[2:])].bytes for label in row["gradients"]
                     if label not in shared and self.is_trained_through(inputs[int(label[2:])]))
+        there = runs[0].live_before - runs[0].outstayed
+        requested = runs[0].before - runs[0].outstayed
         late = [run for run in (self.recorder.nodes.get(node) for node in after or ())
                 if run is not None and (run.live_peak > run.live_before or run.peak > run.before)]
         add_pass(row, "backward",
-                 max(run.live_peak for run in runs + late) - runs[0].live_before - fresh,
-                 max(run.peak for run in runs + late) - runs[0].before - fresh,
+                 max(run.live_peak for run in runs + late) - there - fresh,
+                 max(run.peak for run in runs + late) - requested - fresh,
                  sum(run.flops for run in runs) if any(x.knows_flops for x in runs) else None,
                  sum(run.moved for run in runs), sum(run.launches for run in runs))
 

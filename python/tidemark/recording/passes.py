@@ -161,9 +161,7 @@ class Writer(TorchDispatchMode, Watcher):
                 refuse("backward(retain_graph=True), and no later backward() of the step goes through "
                        "that graph: leave it out")
             self.note_forward(self.passes[-1], loss)
-            recorder.phase = "backward"
-            recorder.live_peaks["backward"] = recorder.live
-            recorder.hooked = step.hooked(self.optimizers.trained)
+            recorder.begin_backward(self.optimizers.trained)
 
     def watch(self, loss: torch.Tensor) -> None:
         graph = self.passes[-1].graph
@@ -196,7 +194,7 @@ class Writer(TorchDispatchMode, Watcher):
             return
         at = self.passes[-1]
         at.freed = step.gradients_freed(at.recorder, self.optimizers.trained)
-        at.recorder.begin_stretch("optimizer")
+        at.recorder.begin_update([p for p in self.whole.model.parameters() if p.requires_grad])
 
     def ended(self) -> None:
         recorder = self.recorder

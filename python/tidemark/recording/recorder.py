@@ -21,6 +21,7 @@ from . import accumulation
 from .hooks import is_packing
 from .leaves import tensors_in
 from .lines import Lines
+from .outstayed import Outstayed
 
 ATEN = torch.ops.aten
 NO_NODE = -1
@@ -109,6 +110,7 @@ class NodeRun:
     knows_flops: bool = False
     moved: int = 0
     trained: set[int] = dataclasses.field(default_factory=set)  # storages that it recomputes from
+    outstayed: int = 0  # bytes of gradients, when it began, that were there for no node any more
 
 
 @dataclasses.dataclass
@@ -232,6 +234,7 @@ class Recorder(TorchDispatchMode):
         self.allocator, self.launches = Allocator(), Launches()
         self.running_node = NO_NODE
         self.known_before_node = 0  # storages
+        self.outstayed = Outstayed(self.nodes, 0)
         self.live = 0  # bytes of the storages that are there
         self.live_peaks = {"begin": 0}
         self.kept: set[int] = set()  # storages that nodes hold
@@ -263,6 +266,8 @@ class Recorder(TorchDispatchMode):
         self.live -= self.storages[number].bytes
         if self.phase in ("forward", "inside"):
             self.storages[number].gone_before = len(self.operations)
+        elif self.phase == "backward":
+            self.outstayed.note_gone(number, self.storages[number].bytes)
 
     def knows(self, tensor: torch.Tensor) -> bool:
         return tensor.untyped_storage()._cdata in self.numbers
@@ -362,11 +367,19 @@ class Recorder(TorchDispatchMode):
         if outputs or operation.mutates or operation.kept_reads:
             self.operations.append(operation)
 
+    def begin_backward(self, trained: list[Any]) -> None:
+        self.phase = "backward"
+        self.live_peaks["backward"] = self.live
+        self.outstayed = Outstayed(self.nodes, len(self.storages))
+        self.hooked = [p for p in trained if p._backward_hooks or
+                       getattr(p, "_post_accumulate_grad_hooks", None)]
+
     def record_backward(self, function: Any, args: Any, kwargs: Any) -> Any:
         node = torch._C._current_autograd_node()
         self.enter_node(node)
         inputs = self.on_device((args, kwargs))
-        moved = sum(physical_bytes(self.reference(x, with_source=False)) for x in inputs)
+        read = [self.reference(x, with_source=False) for x in inputs]
+        moved = sum(map(physical_bytes, read))
         if torch.is_grad_enabled() and self.running_node in self.nodes:
             self.nodes[self.running_node].trained |= {self.number(x) for x in inputs
                                                       if x.requires_grad and x.is_leaf}
@@ -377,11 +390,14 @@ class Recorder(TorchDispatchMode):
         target = accumulation.in_place(function, args, kwargs, node, self.was_there)
         result = function(*args, **kwargs) if target is None else accumulation.added(target, args)
         made = [self.reference(x, with_source=False) for x in self.on_device(result)]
+        launches = self.launches() - started
+        if launches or {x.storage for x in made} - {x.storage for x in read}:  # no view
+            for each in read + made:
+                self.outstayed.note_used(each.storage)
         run = self.nodes.get(self.running_node)
         if node is None or run is None:
             return result
         _, peak = self.allocator.requested()
-        launches = self.launches() - started
         run.peak = max(run.peak, peak)
         run.live_peak = max(run.live_peak, self.live)
         run.launches += launches
@@ -391,6 +407,18 @@ class Recorder(TorchDispatchMode):
         run.flops += flops or 0
         run.knows_flops = run.knows_flops or flops is not None
         return result
+
+    def begin_update(self, trained: list[Any]) -> None:
+        """What the backward made and no gradient of a weight is, somebody has: a hook, an activation that
+        retains its gradient. The update takes it, too."""
+        gradients = {self.number(p.grad) for p in trained if p.grad is not None}
+        left = [number for number in self.outstayed.made if number not in gradients]
+        size = sum(self.storages[number].bytes for number in left)
+        for number in left:
+            self.outstayed.note_left(number, self.storages[number].bytes)
+        self.begin_stretch("optimizer")
+        self.stretch.live -= size
+        self.stretch.requested -= size
 
     def begin_stretch(self, phase: str) -> None:
         self.phase = phase
@@ -409,7 +437,7 @@ class Recorder(TorchDispatchMode):
         self.stretch.highest = max(self.stretch.highest, self.allocator.requested()[1])
         return result
 
-    def kernel_started(self, moved: int) -> None:
+    def kernel_started(self, given: list[Reference], moved: int) -> None:
         """By the user's own code, or a compiler's."""
         if self.region is not None:
             self.region.moved += moved
@@ -417,6 +445,8 @@ class Recorder(TorchDispatchMode):
             self.stretch.moved += moved
         elif self.phase == "backward":
             self.enter_node(torch._C._current_autograd_node())
+            for each in given:
+                self.outstayed.note_used(each.storage)
             if self.running_node in self.nodes:
                 self.nodes[self.running_node].moved += moved
                 self.nodes[self.running_node].launches += 1

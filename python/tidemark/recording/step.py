@@ -345,7 +345,7 @@ def tensors_there() -> list[torch.Tensor]:
 
 def update_of(optimizer: Optimizers, recorder: Recorder) -> Update:
     """Runs the optimizer's step and says what it takes beside its states."""
-    recorder.begin_stretch("optimizer")
+    recorder.begin_update(optimizer.trained)
     with recorder:
         optimizer.step()
     recorder.note_what_outlives()
@@ -402,9 +402,7 @@ def record(step: Step, history: History) -> Recording:
             require_alike(operations, recorder.operations)
         last = recorder.reference(loss)
         saved = saved_by(recorder, last)
-        recorder.phase = "backward"
-        recorder.live_peaks["backward"] = recorder.live
-        recorder.hooked = hooked(optimizer.trained)
+        recorder.begin_backward(optimizer.trained)
         loss.backward()
         recorder.phase = "idle"
     freed = gradients_freed(recorder, optimizer.trained)
@@ -415,11 +413,6 @@ def record(step: Step, history: History) -> Recording:
     recording.note_freed(freed, len(optimizer.trained))
     recording.calls, recording.order = calls, history.order
     return recording
-
-
-def hooked(trained: list[Any]) -> list[Any]:
-    return [p for p in trained if p._backward_hooks or
-            getattr(p, "_post_accumulate_grad_hooks", None)]
 
 
 def gradients_freed(recorder: Recorder, trained: list[Any]) -> set[int]:

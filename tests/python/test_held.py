@@ -310,6 +310,22 @@ def looked_at():
         taken.clear()
     return step
 
+def of_one_fake():
+    """What is real the critic's own backward has let go when the generator's begins."""
+    maker = nn.Sequential(nn.Linear(16, 128), nn.ReLU(), nn.Linear(128, 64))
+    critic = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 1))
+    of_maker, of_critic = torch.optim.Adam(maker.parameters()), torch.optim.Adam(critic.parameters())
+    real, noise = torch.zeros(64, 64), torch.zeros(64, 16)
+    def step():
+        fake = maker(noise)
+        of_critic.zero_grad()
+        (F.softplus(-critic(real)).mean() + F.softplus(critic(fake.detach())).mean()).backward()
+        of_critic.step()
+        of_maker.zero_grad()
+        F.softplus(-critic(fake)).mean().backward()
+        of_maker.step()
+    return step
+
 class Reversed(torch.autograd.Function):
     """Gives what it is given; its gradient is one of its own."""
 
@@ -360,7 +376,7 @@ class Held(test_capture.CaptureTest):
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
                          "scripted", "traced", "masked", "truncated", "pushed", "followed",
-                         "looked_at", "adversary"):
+                         "looked_at", "of_one_fake", "adversary"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

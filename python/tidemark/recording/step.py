@@ -23,7 +23,7 @@ from .hooks import on_saved_tensors
 from .lines import Lines, Whose
 from .losses import loss_of
 from .optimizers import Optimizers, make_optimizers
-from .recorder import Operation, Recorder, Reference, is_fake, plain
+from .recorder import NO_NODE, Operation, Recorder, Reference, is_fake, plain
 from .replicas import without_wrappers
 from .sharded_calls import Replicas
 
@@ -431,6 +431,7 @@ def recording_of(step: Step, recorder: Recorder, graph: Graph, measured: Measure
             versions[package] = importlib.metadata.version(package)
     parameters = list(step.model.parameters())
     state = state_of(recorder, step.model)
+    state |= let_go(recorder, graph)
     saved = {number: size for number, size in saved.items() if number not in state}
     return Recording(recorder, graph, measured, update, last, step.precision, leaves, saved,
                      versions, framework(), sum(p.numel() for p in parameters),
@@ -450,6 +451,17 @@ def is_saved(recorder: Recorder, number: int, loss: Reference) -> bool:
     if number in recorder.kept:
         return storage.category in ("activation", "input")
     return storage.made_by is not None and number != loss.storage
+
+
+def let_go(recorder: Recorder, graph: Graph) -> set[int]:
+    """Inputs that nodes kept of which none is the loss's: of a backward within the forward, say, which is over."""
+    keepers: dict[int, set[bool]] = {}
+    for operation in recorder.operations:
+        is_over = operation.group is None and operation.node != NO_NODE and operation.node not in graph.ends
+        for number in operation.kept_reads | operation.kept_writes:
+            if recorder.storages[number].category == "input":
+                keepers.setdefault(number, set()).add(is_over)
+    return {number for number, are_over in keepers.items() if are_over == {True}}
 
 
 def state_of(recorder: Recorder, model: torch.nn.Module) -> set[int]:

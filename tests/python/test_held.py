@@ -326,6 +326,22 @@ def of_one_fake():
         of_maker.step()
     return step
 
+def attacked():
+    """The first step of an attack goes before the slope is made that a variable has until the update is over."""
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    x, y = torch.zeros(64, 64), torch.zeros(64, dtype=torch.long)
+    def step():
+        moved = torch.zeros_like(x).requires_grad_()
+        for _ in range(2):
+            slope, = torch.autograd.grad(F.cross_entropy(model(x + moved), y), moved)
+            moved = (moved + 0.01 * slope.sign()).clamp(-0.1, 0.1).detach().requires_grad_()
+        loss = F.cross_entropy(model(x + moved.detach()), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return step
+
 class Reversed(torch.autograd.Function):
     """Gives what it is given; its gradient is one of its own."""
 
@@ -376,7 +392,7 @@ class Held(test_capture.CaptureTest):
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
                          "scripted", "traced", "masked", "truncated", "pushed", "followed",
-                         "looked_at", "of_one_fake", "adversary"):
+                         "looked_at", "of_one_fake", "attacked", "adversary"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

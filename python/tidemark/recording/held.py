@@ -85,7 +85,7 @@ def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_saved: bool
     if maker is None or maker.row is None:
         if not is_saved:
             builder.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
-    elif outlives and len(maker.inputs) < MOST_OPERANDS and may_be_there_before(builder, tensor):
+    elif outlives and len(maker.inputs) < MOST_OPERANDS and may_be_there_before(builder, tensor, maker):
         keep_always(builder, tensor, maker)
     elif is_saved:
         pass  # it goes with its node
@@ -95,10 +95,12 @@ def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_saved: bool
         keep_always(builder, tensor, maker)
 
 
-def may_be_there_before(builder: Builder, tensor: Tensor) -> bool:
-    """It takes the place of one that is, or most is there behind the forward."""
+def may_be_there_before(builder: Builder, tensor: Tensor, maker: Op) -> bool:
+    """It takes the place of one that is until then, or most is there behind the forward."""
     peaks = builder.recorder.live_peaks
-    return max(peaks.values()) > peaks["forward"] or what_may_go_for(builder, tensor) is not None
+    going = what_may_go_for(builder, tensor)
+    return max(peaks.values()) > peaks["forward"] or \
+        (going is not None and builder.storages[going.number].gone_before >= maker.recorded)
 
 
 def keep_with_next(builder: Builder, tensor: Tensor, maker: Op) -> bool:
@@ -146,7 +148,7 @@ def hold_rest_of_loss(builder: Builder, loss: Tensor) -> None:
         maker.outputs.append(rest)
         if what_may_go_for(builder, rest) is None:
             rest.shape = (elements(shape) - 1,)
-        if rest.number in builder.recorder.outlive and may_be_there_before(builder, rest):
+        if rest.number in builder.recorder.outlive and may_be_there_before(builder, rest, maker):
             keep_always(builder, rest, maker)
         else:
             maker.also_keeps.append(f"out{maker.outputs.index(rest)}")

@@ -88,9 +88,10 @@ TEST(PlanningJson, HasEachGroupWithItsPrice) {
   EXPECT_EQ(groups.at(0), Json::parse(R"({"first": "blocks.0", "last": "blocks.2", "blocks": 3,
       "joined": 1, "operators": [], "calls": [], "gradient_error": 0.04, "bytes": 16777216,
       "ns": 4000000, "ns_per_gib": 256000000,
-      "decisions": [{"action": "recompute", "bits": null, "tensors": ["attn", "mlp"],
-                     "bytes": 18874368},
-                    {"action": "quantize", "bits": 4, "tensors": ["norm1"], "bytes": 2097152}]})"));
+      "decisions": [{"action": "recompute", "bits": null, "delayed": false,
+                     "tensors": ["attn", "mlp"], "bytes": 18874368},
+                    {"action": "quantize", "bits": 4, "delayed": false, "tensors": ["norm1"],
+                     "bytes": 2097152}]})"));
   EXPECT_EQ(groups.at(1).at("ns_per_gib"), nullptr);
   Planning outside = small_planning();
   outside.groups[0].is_block = false;

@@ -1,6 +1,5 @@
-// The Lagrangian of lower_bound.cpp where neighbouring blocks may be recovered
-// as one: the cheapest way through the chain, by single stages and joined ones,
-// at each price of a byte.
+// The Lagrangian of lower_bound.cpp where neighbouring blocks may be recovered as one: the cheapest
+// way through the chain, by single stages and joined ones, at each price of a byte.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,9 +13,8 @@ namespace {
 
 constexpr double unlimited = 1e300;
 
-// Any prices give a valid bound, and at each moment it is concave in them: so
-// many of those at which plans change, evenly taken, and then what lies between
-// the best and its neighbours.
+// Any prices give a valid bound, and at each moment it is concave in them: so many of those at
+// which plans change, evenly taken, and then what lies between the best and its neighbours.
 constexpr std::size_t coarse_prices = 10;
 constexpr int steps_of_prices = 8;
 
@@ -53,8 +51,7 @@ double best_at_prices(const std::vector<double>& prices, const Bound& bound) {
 
 }  // namespace
 
-// What may begin with each stage, with each set of operators, and what it costs
-// at least.
+// What may begin with each stage, with each set of operators, and what it costs at least.
 class Planner::LeastCosts {
   /// Of stages that keep everything.
   struct Kept {
@@ -62,8 +59,7 @@ class Planner::LeastCosts {
     std::int64_t time = 0;  ///< ns beyond those of the trace as it is
   };
 
-  // What a joined or single stage of a chain costs at least: time and priced
-  // bytes.
+  // What a joined or single stage of a chain costs at least: time and priced bytes.
   class LeastCost {
    public:
     LeastCost(const Trace& trace, const Needs& needs, const std::vector<std::int64_t>& forward_ns,
@@ -179,8 +175,7 @@ std::set<double> Planner::prices_of_free() const {
   return prices;
 }
 
-/// Of what begins with a stage where so many times as much is kept: priced
-/// accordingly.
+/// Of what begins with a stage where so many times as much is kept: priced accordingly.
 class Planner::CostsByTimes {
  public:
   CostsByTimes(const Planner& planner, Held held) : planner_(planner), held_(held) {}
@@ -203,10 +198,9 @@ class Planner::CostsByTimes {
   std::map<std::int64_t, LeastCosts> costs_;
 };
 
-// At a moment outside of within(), of a joined stage that is under way only
-// what stands before it is known: of it, and of all that stands behind the
-// moment, nothing but what it costs at least, with what others keep. `passes`:
-// room at moments of each, before each stage and behind all.
+// At a moment outside of within(), of a joined stage that is under way only what stands before it
+// is known: of it, and of all that stands behind the moment, nothing but what it costs at least,
+// with what others keep. `passes`: room at moments of each, before each stage and behind all.
 double Planner::bound_of_joined(const Moment& moment, const std::vector<Pass>& passes,
                                 double link) const {
   CostsByTimes costs(*this, held_at(moment));
@@ -217,8 +211,7 @@ double Planner::bound_of_joined(const Moment& moment, const std::vector<Pass>& p
   UnderWay parts(*trace_, needs_, forward_ns_, bare_, stages_, knows_within ? joined_ : none);
   const ChunkOfStage& chunk = chunks_[moment.chunk];
   const std::size_t count = stages_.all.size();
-  std::vector<double> behind(count + 1),
-      fastest(count);  // of what begins with s
+  std::vector<double> behind(count + 1), fastest(count);  // of what begins with s
   const auto others = [&](std::size_t s) { return moment.beside[chunk_of(s)].kept; };
   const auto look_behind = [&] {
     for (std::size_t s = count; s-- > 0;) {

@@ -1,8 +1,9 @@
-// Halves a bucket without branches, and skips empty buckets by one bit for each.
+// Halves a run without branches, and skips empty buckets by one bit for each.
 #include "simulator/allocator/free_blocks.h"
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace tidemark::allocator {
 namespace {
@@ -42,31 +43,39 @@ std::size_t count_not_below(const FreeBlock* blocks, std::size_t count, Key key)
   return begin;
 }
 
+std::size_t count_not_below(const std::vector<FreeBlock>& run, Key key) {
+  return count_not_below(run.data(), run.size(), key);
+}
+
+// A run that has grown longer than this is cut in two: it moves 12 KiB at most.
+constexpr std::size_t longest_run = 512;
+
 }  // namespace
 
 FreeBlocks::Position FreeBlocks::best_fit(std::int64_t size) const {
   const std::uint32_t bucket = bucket_of(size);
   if (bucket >= buckets_.size()) return none;
   const Bucket& blocks = buckets_[bucket];
-  if (!blocks.empty()) {
-    const auto last = static_cast<std::uint32_t>(blocks.size() - 1);
-    if (blocks[last].size >= size) return {bucket, last};
-    if (blocks[0].size >= size) {
-      const std::size_t count = count_not_below(blocks.data(), blocks.size(), key_of(size, 0));
-      return {bucket, static_cast<std::uint32_t>(count - 1)};
+  if (!blocks.last.empty()) {
+    if (blocks.last.back().size >= size) return end_of(bucket, blocks.before.size());
+    const std::size_t run = run_of(blocks, size, 0);
+    if (blocks[run].front().size >= size) {
+      const std::size_t count = count_not_below(blocks[run], key_of(size, 0));
+      return {bucket, static_cast<std::uint32_t>(run), static_cast<std::uint32_t>(count - 1)};
     }
   }
   return smallest_from(bucket + 1);
 }
 
 FreeBlocks::Position FreeBlocks::next_larger(Position position) const {
-  if (position.slot > 0) return {position.bucket, position.slot - 1};
+  if (position.slot > 0) return {position.bucket, position.run, position.slot - 1};
+  if (position.run > 0) return end_of(position.bucket, position.run - 1);
   return smallest_from(position.bucket + 1);
 }
 
 FreeBlocks::Position FreeBlocks::largest() const {
   for (std::size_t word = filled_.size(); word-- > 0;)
-    if (filled_[word] != 0) return {bucket_at(word, log2(filled_[word])), 0};
+    if (filled_[word] != 0) return {bucket_at(word, log2(filled_[word])), 0, 0};
   return none;
 }
 
@@ -75,10 +84,32 @@ void FreeBlocks::make_buckets(std::uint32_t count) {
   filled_.resize((count - 1) / word_bits + 1);
 }
 
+// The last run that has a block not below (size, address), or the first.
+std::size_t FreeBlocks::run_of(const Bucket& bucket, std::int64_t size, std::int64_t address) {
+  const Key key = key_of(size, address);
+  const auto is_not_below = [&](const Run& run) {
+    return key_of(run.front().size, run.front().address) >= key;
+  };
+  if (bucket.before.empty() || is_not_below(bucket.last)) return bucket.before.size();
+  const auto end = std::partition_point(bucket.before.begin(), bucket.before.end(), is_not_below);
+  return end == bucket.before.begin() ? 0
+                                      : static_cast<std::size_t>(end - bucket.before.begin() - 1);
+}
+
+void FreeBlocks::cut(Bucket& bucket, std::size_t run) {
+  Run& long_run = bucket[run];
+  const auto half = long_run.begin() + static_cast<std::ptrdiff_t>(long_run.size() / 2);
+  Run larger(long_run.begin(), half);
+  long_run.erase(long_run.begin(), half);
+  bucket.before.insert(bucket.before.begin() + static_cast<std::ptrdiff_t>(run), std::move(larger));
+}
+
 // Most come close to the end: a few make room one by one.
-void FreeBlocks::insert_before_end(Bucket& blocks, std::int64_t size, std::int64_t address,
+void FreeBlocks::insert_before_end(Bucket& bucket, std::int64_t size, std::int64_t address,
                                    BlockHandle block) {
   const Key key = key_of(size, address);
+  const std::size_t run = run_of(bucket, size, address);
+  Run& blocks = bucket[run];
   blocks.emplace_back();
   FreeBlock* const begin = blocks.data();
   FreeBlock* place = begin + blocks.size() - 1;
@@ -96,22 +127,37 @@ void FreeBlocks::insert_before_end(Bucket& blocks, std::int64_t size, std::int64
     --place;
   }
   place->size = size, place->address = address, place->block = block;
+  if (blocks.size() > longest_run) cut(bucket, run);
+}
+
+void FreeBlocks::leave_run(std::uint32_t bucket) {
+  Bucket& blocks = buckets_[bucket];
+  if (blocks.before.empty()) {
+    filled_[bucket / word_bits] &= ~(std::uint64_t{1} << (bucket % word_bits));
+  } else {
+    blocks.last = std::move(blocks.before.back());
+    blocks.before.pop_back();
+  }
 }
 
 void FreeBlocks::erase_before_end(std::uint32_t bucket, std::int64_t size, std::int64_t address) {
-  Bucket& blocks = buckets_[bucket];
-  const std::size_t count = count_not_below(blocks.data(), blocks.size(), key_of(size, address));
-  blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(count - 1));
+  const std::size_t run = run_of(buckets_[bucket], size, address);
+  const std::size_t count = count_not_below(buckets_[bucket][run], key_of(size, address));
+  erase_before_end(
+      {bucket, static_cast<std::uint32_t>(run), static_cast<std::uint32_t>(count - 1)});
 }
 
 void FreeBlocks::erase_before_end(Position position) {
-  Bucket& blocks = buckets_[position.bucket];
-  blocks.erase(blocks.begin() + position.slot);
+  Bucket& bucket = buckets_[position.bucket];
+  Run& run = bucket[position.run];
+  run.erase(run.begin() + position.slot);
+  if (run.empty()) bucket.before.erase(bucket.before.begin() + position.run);
 }
 
 void FreeBlocks::list(std::vector<BlockHandle>& blocks) const {
   for (const Bucket& bucket : buckets_)
-    for (const FreeBlock& free : bucket) blocks.push_back(free.block);
+    for (std::size_t run = 0; run <= bucket.before.size(); ++run)
+      for (const FreeBlock& free : bucket[run]) blocks.push_back(free.block);
 }
 
 FreeBlocks::Position FreeBlocks::smallest_from(std::size_t bucket) const {
@@ -123,7 +169,7 @@ FreeBlocks::Position FreeBlocks::smallest_from(std::size_t bucket) const {
     filled = filled_[word];
   }
   const std::uint32_t found = bucket_at(word, std::countr_zero(filled));
-  return {found, static_cast<std::uint32_t>(buckets_[found].size() - 1)};
+  return end_of(found, buckets_[found].before.size());
 }
 
 }  // namespace tidemark::allocator

@@ -4,6 +4,9 @@
 // A bucket holds the blocks of similar size, eight buckets per power of two, and is sorted from
 // the largest to the smallest: what best_fit() finds stands near the end, where it leaves cheaply.
 // Measured with a thousand free blocks, this takes half the time of one sorted vector.
+// It is kept in runs, nearly always one: the weights and gradients of a mixture's experts are tens
+// of thousands of blocks of one size, and moving half of them aside for each was two thirds of the
+// time of a comparison.
 #pragma once
 
 #include <bit>
@@ -28,14 +31,15 @@ class FreeBlocks {
   /// Valid until the next change.
   struct Position {
     std::uint32_t bucket;
+    std::uint32_t run;
     std::uint32_t slot;
 
     bool operator==(const Position&) const = default;
   };
-  static constexpr Position none{UINT32_MAX, 0};
+  static constexpr Position none{UINT32_MAX, 0, 0};
 
   const FreeBlock& operator[](Position position) const {
-    return buckets_[position.bucket][position.slot];
+    return buckets_[position.bucket][position.run][position.slot];
   }
 
   Position best_fit(std::int64_t size) const;
@@ -55,7 +59,19 @@ class FreeBlocks {
   void list(std::vector<BlockHandle>& blocks) const;
 
  private:
-  using Bucket = std::vector<FreeBlock>;
+  using Run = std::vector<FreeBlock>;
+
+  /// Runs from the largest to the smallest, the last of them at hand. None is empty in a bucket
+  /// that holds anything.
+  struct Bucket {
+    std::vector<Run> before;
+    Run last;
+
+    const Run& operator[](std::size_t run) const {
+      return run < before.size() ? before[run] : last;
+    }
+    Run& operator[](std::size_t run) { return run < before.size() ? before[run] : last; }
+  };
 
   static constexpr std::uint32_t word_bits = 64;
 
@@ -73,17 +89,24 @@ class FreeBlocks {
     return static_cast<std::uint32_t>(word) * word_bits + static_cast<std::uint32_t>(bit);
   }
 
+  Position end_of(std::uint32_t bucket, std::size_t run) const {
+    return {bucket, static_cast<std::uint32_t>(run),
+            static_cast<std::uint32_t>(buckets_[bucket][run].size() - 1)};
+  }
   Position smallest_from(std::size_t bucket) const;
   void make_buckets(std::uint32_t count);
-  static void insert_before_end(Bucket& blocks, std::int64_t size, std::int64_t address,
+  static std::size_t run_of(const Bucket& bucket, std::int64_t size, std::int64_t address);
+  static void cut(Bucket& bucket, std::size_t run);
+  static void insert_before_end(Bucket& bucket, std::int64_t size, std::int64_t address,
                                 BlockHandle block);
   void erase_before_end(std::uint32_t bucket, std::int64_t size, std::int64_t address);
   void erase_before_end(Position position);
   void erase_end(std::uint32_t bucket) {
-    Bucket& blocks = buckets_[bucket];
-    blocks.pop_back();
-    if (blocks.empty()) filled_[bucket / word_bits] &= ~(std::uint64_t{1} << (bucket % word_bits));
+    Run& last = buckets_[bucket].last;
+    last.pop_back();
+    if (last.empty()) leave_run(bucket);
   }
+  void leave_run(std::uint32_t bucket);
 
   std::vector<Bucket> buckets_;
   std::vector<std::uint64_t> filled_;  // one bit per bucket
@@ -92,26 +115,28 @@ class FreeBlocks {
 inline void FreeBlocks::insert(std::int64_t size, std::int64_t address, BlockHandle block) {
   const std::uint32_t bucket = bucket_of(size);
   if (bucket >= buckets_.size()) make_buckets(bucket + 1);
-  Bucket& blocks = buckets_[bucket];
-  if (blocks.empty()) {
+  Run& run = buckets_[bucket].last;
+  if (run.empty()) {
     filled_[bucket / word_bits] |= std::uint64_t{1} << (bucket % word_bits);
-  } else if (const FreeBlock& last = blocks.back();
+  } else if (const FreeBlock& last = run.back();
              last.size < size || (last.size == size && last.address < address)) {
-    return insert_before_end(blocks, size, address, block);
+    return insert_before_end(buckets_[bucket], size, address, block);
   }
-  FreeBlock& added = blocks.emplace_back();
+  FreeBlock& added = run.emplace_back();
   added.size = size, added.address = address, added.block = block;
 }
 
 inline void FreeBlocks::erase(std::int64_t size, std::int64_t address) {
   const std::uint32_t bucket = bucket_of(size);
-  const FreeBlock& last = buckets_[bucket].back();
+  const FreeBlock& last = buckets_[bucket].last.back();
   if (last.address != address || last.size != size) return erase_before_end(bucket, size, address);
   erase_end(bucket);
 }
 
 inline void FreeBlocks::erase_at(Position position) {
-  if (position.slot + 1 < buckets_[position.bucket].size()) return erase_before_end(position);
+  const Bucket& bucket = buckets_[position.bucket];
+  if (position.run < bucket.before.size() || position.slot + 1 < bucket.last.size())
+    return erase_before_end(position);
   erase_end(position.bucket);
 }
 

@@ -1,15 +1,28 @@
 // Models whose blocks are many and alike, cut short for tests that walk over every preset.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <variant>
+
 #include "traces/models/model_config.h"
 
 namespace tidemark {
 
-/// The model with two of its blocks if they have experts.
+/// The model with as many blocks as the base size of a family has: 12, or 6 in a stage; two where
+/// they have experts.
 inline Model brief(Model model) {
-  if (auto* config = std::get_if<DecoderConfig>(&model.config);
-      config != nullptr && config->experts.count > 0)
-    config->depth = 2;
+  const auto cut = [](std::int64_t& depth, std::int64_t most) { depth = std::min(depth, most); };
+  std::visit(
+      [&](auto& config) {
+        if constexpr (requires { config.depth; }) cut(config.depth, 12);
+        if constexpr (requires { config.decoder_depth; }) cut(config.decoder_depth, 12);
+        if constexpr (requires { config.depths; })
+          for (std::int64_t& depth : config.depths) cut(depth, 6);
+        if constexpr (requires { config.experts; })
+          if (config.experts.count > 0) cut(config.depth, 2);
+      },
+      model.config);
   return model;
 }
 

@@ -130,7 +130,7 @@ TEST(Couplings, BoundIsBelowStrategiesAndMixtures) {
       holds(lower(*step.trace, plan));
     }
     Dice dice(3);
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 25; ++i) {
       std::vector<const LocalPlan*> locals;
       for (const Stage& stage : planner.stages().all)
         locals.push_back(&dice.pick(planner.menu(stage.kind)).plan);

@@ -79,7 +79,7 @@ TEST(SharedReads, BoundIsBelowMixtures) {
     const auto trace = t5(precision);
     const Planner planner = planner_of(trace);
     const Stages& stages = planner.stages();
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 40; seed += 2) {
       Dice dice(seed);
       std::vector<LocalPlan> kept;
       for (const Stage& stage : stages.all) kept.push_back(keep_all(stage));

@@ -130,6 +130,9 @@ TEST(FreeBlocks, AgreeWithAnOrderedSetWhereOneBucketHasManyRuns) {
     position = free.next_larger(position);
   }
   ASSERT_EQ(position, FreeBlocks::none);
+  std::vector<BlockHandle> all;
+  free.list(all);
+  EXPECT_EQ(std::set(all.begin(), all.end()).size(), places.size());
   std::shuffle(places.begin(), places.end(), random);
   for (const auto& [size, address] : places) {
     free.erase(size, address);

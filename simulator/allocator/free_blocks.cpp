@@ -151,7 +151,10 @@ void FreeBlocks::erase_before_end(Position position) {
   Bucket& bucket = buckets_[position.bucket];
   Run& run = bucket[position.run];
   run.erase(run.begin() + position.slot);
-  if (run.empty()) bucket.before.erase(bucket.before.begin() + position.run);
+  if (run.empty())
+    bucket.before.erase(bucket.before.begin() + position.run);
+  else if (run.size() > longest_run)  // it grew at its end
+    cut(bucket, position.run);
 }
 
 void FreeBlocks::list(std::vector<BlockHandle>& blocks) const {

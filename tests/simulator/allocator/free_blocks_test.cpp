@@ -98,46 +98,50 @@ TEST(FreeBlocks, AgreeWithAnOrderedSet) {
   EXPECT_EQ(all.size(), expected.size());
 }
 
-// Two sizes of one bucket, of which there are many times as many as a run holds; all leave again.
+// Two sizes of one bucket, of which there are many times as many as a run holds: they come by
+// chance or from the largest on, and all leave again by chance.
 TEST(FreeBlocks, AgreeWithAnOrderedSetWhereOneBucketHasManyRuns) {
   std::mt19937_64 random(405);
-  std::vector<Place> places;
-  for (std::int64_t address = 1; address <= 4000; ++address)
-    places.emplace_back(random() % 3 == 0 ? 64 * 512 : 65 * 512, address);
-  FreeBlocks free;
-  std::set<Place> expected;
-  const auto at = [&](auto i) { return i == expected.end() ? Place() : *i; };
-  const auto agrees = [&] {
-    EXPECT_EQ(place(free, free.largest()), expected.empty() ? Place() : *expected.rbegin());
-    for (const std::int64_t size : {64 * 512, 65 * 512}) {
-      const FreeBlocks::Position fit = free.best_fit(size);
-      const auto expected_fit = expected.lower_bound({size, 0});
-      EXPECT_EQ(place(free, fit), at(expected_fit));
-      if (fit == FreeBlocks::none) continue;
-      EXPECT_EQ(place(free, free.next_larger(fit)), at(std::next(expected_fit)));
+  for (const bool comes_by_chance : {true, false}) {
+    SCOPED_TRACE(comes_by_chance);
+    std::vector<Place> places;
+    for (std::int64_t address = 4000; address > 0; --address)
+      places.emplace_back(address > 2600 ? 65 * 512 : 64 * 512, address);
+    if (comes_by_chance) std::shuffle(places.begin(), places.end(), random);
+    FreeBlocks free;
+    std::set<Place> expected;
+    const auto at = [&](auto i) { return i == expected.end() ? Place() : *i; };
+    const auto agrees = [&] {
+      EXPECT_EQ(place(free, free.largest()), expected.empty() ? Place() : *expected.rbegin());
+      for (const std::int64_t size : {64 * 512, 65 * 512}) {
+        const FreeBlocks::Position fit = free.best_fit(size);
+        const auto expected_fit = expected.lower_bound({size, 0});
+        EXPECT_EQ(place(free, fit), at(expected_fit));
+        if (fit == FreeBlocks::none) continue;
+        EXPECT_EQ(place(free, free.next_larger(fit)), at(std::next(expected_fit)));
+      }
+      return !testing::Test::HasFailure();
+    };
+    for (const auto& [size, address] : places) {
+      free.insert(block(size, address));
+      expected.emplace(size, address);
+      ASSERT_TRUE(agrees());
     }
-    return !testing::Test::HasFailure();
-  };
-  std::shuffle(places.begin(), places.end(), random);
-  for (const auto& [size, address] : places) {
-    free.insert(block(size, address));
-    expected.emplace(size, address);
-    ASSERT_TRUE(agrees());
-  }
-  FreeBlocks::Position position = free.best_fit(512);
-  for (const Place& next : expected) {
-    ASSERT_EQ(place(free, position), next);
-    position = free.next_larger(position);
-  }
-  ASSERT_EQ(position, FreeBlocks::none);
-  std::vector<BlockHandle> all;
-  free.list(all);
-  EXPECT_EQ(std::set(all.begin(), all.end()).size(), places.size());
-  std::shuffle(places.begin(), places.end(), random);
-  for (const auto& [size, address] : places) {
-    free.erase(size, address);
-    expected.erase({size, address});
-    ASSERT_TRUE(agrees());
+    FreeBlocks::Position position = free.best_fit(512);
+    for (const Place& next : expected) {
+      ASSERT_EQ(place(free, position), next);
+      position = free.next_larger(position);
+    }
+    ASSERT_EQ(position, FreeBlocks::none);
+    std::vector<BlockHandle> all;
+    free.list(all);
+    EXPECT_EQ(std::set(all.begin(), all.end()).size(), places.size());
+    std::shuffle(places.begin(), places.end(), random);
+    for (const auto& [size, address] : places) {
+      free.erase(size, address);
+      expected.erase({size, address});
+      ASSERT_TRUE(agrees());
+    }
   }
 }
 

@@ -66,10 +66,11 @@ class Work {
 
 }  // namespace
 
+std::size_t core_count() { return std::max<std::size_t>(1, std::thread::hardware_concurrency()); }
+
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& work) {
   Work shared(count, work);
-  const std::size_t threads =
-      is_taking_part ? 1 : std::min<std::size_t>(count, std::thread::hardware_concurrency());
+  const std::size_t threads = is_taking_part ? 1 : std::min(count, core_count());
   std::vector<std::jthread> others;
   others.reserve(threads);
   try {

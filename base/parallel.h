@@ -6,6 +6,9 @@
 
 namespace tidemark {
 
+/// At least one.
+std::size_t core_count();
+
 /// Calls `work(i)` once for each i in [0, count), on as many threads as there are cores, the
 /// caller's among them; items are begun in order and the call returns when all are done. `work`
 /// must not touch what another item writes. Called from within `work` it takes that one thread.

@@ -1,4 +1,4 @@
-// Times first, then memory: between waves of both, what was found cuts what is left.
+// Times first, then memory, in turns: what was found cuts what is left.
 #include "analysis/layouts/layout_search.h"
 
 #include <algorithm>
@@ -147,7 +147,7 @@ class LayoutSearcher {
   void simulate_candidates() {
     while (left() > 0) {
       if (stops()) return count(LayoutRule::Unasked, static_cast<std::int64_t>(left()));
-      is_due() ? finish_timed() : time_candidates();
+      is_due() ? finish_timed() : time_next();
       if (watch_.tell) watch_.tell(static_cast<std::size_t>(result_.simulated), left());
     }
   }
@@ -177,28 +177,38 @@ class LayoutSearcher {
     return incumbents_.cuts({.allocated = allocated, .step = step});
   }
 
-  void time_candidates() {
-    std::vector<MeshLayout> wave;
-    for (; next_ < candidates_.size() && wave.size() < wave_size; ++next_) {
-      if (incumbents_.cuts(candidates_[next_].bounds)) {
-        count(LayoutRule::Bound);
-      } else {
-        wave.push_back(candidates_[next_].layout);
-      }
+  void time_next() {
+    const std::size_t i = next_++;
+    if (incumbents_.cuts(candidates_[i].bounds)) {
+      ahead_.erase(i);
+      return count(LayoutRule::Bound);
     }
+    if (!ahead_.contains(i)) time_ahead(i);
+    take_answer(std::move(ahead_.extract(i).mapped()));
+  }
+
+  // Each core has one: the others' are in vain if what is found meanwhile cuts them, and nobody
+  // hears of it.
+  void time_ahead(std::size_t first) {
+    std::vector<std::size_t> wave;
+    for (std::size_t i = first; i < candidates_.size() && wave.size() < core_count(); ++i)
+      if (!incumbents_.cuts(candidates_[i].bounds)) wave.push_back(i);
     std::vector<Answer> answers(wave.size());
-    parallel_for(wave.size(), [&](std::size_t i) { answers[i] = time_of(wave[i]); });
-    for (Answer& answer : answers) {
-      if (!answer.applies) {
-        count(LayoutRule::Strategy);
-      } else if (!answer.refusal.empty()) {
-        leave_out(LayoutRule::Refused, answer.refusal, result_.refusal);
-      } else if (answer.timed) {
-        const Nanoseconds step = answer.timed->ranks.step;
-        timed_.emplace(step, *std::move(answer.timed));
-      } else {
-        count_slower();
-      }
+    parallel_for(wave.size(),
+                 [&](std::size_t k) { answers[k] = time_of(candidates_[wave[k]].layout); });
+    for (std::size_t k = 0; k < wave.size(); ++k) ahead_.emplace(wave[k], std::move(answers[k]));
+  }
+
+  void take_answer(Answer answer) {
+    if (!answer.applies) {
+      count(LayoutRule::Strategy);
+    } else if (!answer.refusal.empty()) {
+      leave_out(LayoutRule::Refused, answer.refusal, result_.refusal);
+    } else if (!answer.timed || is_slower(answer.timed->ranks.step, answer.timed->ranks.least)) {
+      count_slower();
+    } else {
+      const Nanoseconds step = answer.timed->ranks.step;
+      timed_.emplace(step, *std::move(answer.timed));
     }
   }
 
@@ -308,6 +318,7 @@ class LayoutSearcher {
   std::map<PartsKey, LayoutParts> parts_;
   std::vector<Candidate> candidates_;
   std::size_t next_ = 0;                     ///< of them, whose time was not asked for
+  std::map<std::size_t, Answer> ahead_;      ///< by candidate, whose turn is yet to come
   std::multimap<Nanoseconds, Timed> timed_;  ///< whose memory was not
   std::int64_t slower_ = 0;                  ///< were simulated without their memory
   std::optional<Candidate> smallest_;

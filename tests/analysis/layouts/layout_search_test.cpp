@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "analysis/layouts/incumbents.h"
 #include "base/error.h"
 #include "simulator/parallel/cluster.h"
 #include "tests/support/small_models.h"
@@ -242,6 +243,30 @@ TEST(LayoutSearch, AsksForMemoryInTheOrderOfTime) {
   const LayoutSearch search = search_layouts(small_request(8, 16), watch);
   EXPECT_GE(asked.size(), search.found.size());
   EXPECT_TRUE(std::ranges::is_sorted(asked));
+}
+
+// However many cores time something meanwhile: simulated is what those that take no longer than its
+// bound do not cut.
+TEST(LayoutSearch, CountsWhatOneCoreWouldSimulate) {
+  LayoutRequest request = small_request(8, 16);
+  request.top = 1000;
+  const std::vector<FoundLayout> all = search_layouts(request).found;
+  request.top = 3;
+  std::int64_t expected = 0;
+  for (const MeshLayout& layout : enumerate_layouts(request).layouts) {
+    const LayoutParts parts = parts_of(request, layout);
+    if (!parts.refusal.empty() || !parts.tensor_refusal.empty() ||
+        !sharing_defect(step_in(request, layout)).empty())
+      continue;
+    const LayoutBounds bounds = bounds_of(request, layout, parts);
+    Incumbents before(request.top);
+    for (const FoundLayout& found : all)
+      if (found.numbers.step <= bounds.step) before.add(found.numbers);
+    expected += before.cuts(bounds) ? 0 : 1;
+  }
+  const LayoutSearch search = search_layouts(request);
+  EXPECT_EQ(search.simulated, expected);
+  EXPECT_GT(cut_by(search.cut, LayoutRule::Bound), 0);
 }
 
 // What was found by a search that was stopped, or by parts, changes nothing, counts included.

@@ -1,19 +1,24 @@
-// Sweeps over beginnings and ends: exposed is what lies between two of them while collectives are
-// all that runs.
+// Exposed is when something runs, and nothing but collectives.
 #include "analysis/communication.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "simulator/parallel/exchanges.h"
 
 namespace tidemark {
 namespace {
 
-struct Change {
-  Nanoseconds time;
-  bool is_collective;
-  int by;  ///< +1 begins, −1 ends
+/// How long any of some runs is under way; they come in the order in which they begin.
+class TimeOfAny {
+ public:
+  void add(const TimedRun& run) {
+    time += std::max(Nanoseconds{}, run.end - std::max(until_, run.begin));
+    until_ = std::max(until_, run.end);
+  }
+  Nanoseconds time{};
+
+ private:
+  Nanoseconds until_{};
 };
 
 bool is_exchange(const Trace& trace, const Schedule& schedule, const TimedRun& timed) {
@@ -26,23 +31,14 @@ bool is_exchange(const Trace& trace, const Schedule& schedule, const TimedRun& t
 Communication communication_of(const Trace& trace, const Schedule& schedule,
                                const Timeline& timeline) {
   Communication result;
-  for (const TimedRun& timed : timeline.runs)
-    if (is_exchange(trace, schedule, timed)) result.alone += timed.end - timed.begin;
-  if (result.alone == Nanoseconds{}) return result;
-  std::vector<Change> changes;
+  TimeOfAny all, others;
   for (const TimedRun& timed : timeline.runs) {
     const bool exchanges = is_exchange(trace, schedule, timed);
-    changes.push_back({timed.begin, exchanges, 1});
-    changes.push_back({timed.end, exchanges, -1});
+    if (exchanges) result.alone += timed.end - timed.begin;
+    if (!exchanges) others.add(timed);
+    all.add(timed);
   }
-  std::ranges::sort(changes, {}, &Change::time);
-  int collectives = 0, others = 0;
-  Nanoseconds since{};
-  for (const Change& change : changes) {
-    if (collectives > 0 && others == 0) result.exposed += change.time - since;
-    since = change.time;
-    (change.is_collective ? collectives : others) += change.by;
-  }
+  if (result.alone > Nanoseconds{}) result.exposed = all.time - others.time;
   return result;
 }
 

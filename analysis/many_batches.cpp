@@ -1,11 +1,12 @@
 // A stage on one stream is put together from what it does with each micro-batch (StageScript). Of
 // other steps rounds are found. Example, the first of two stages, five micro-batches: F1 (F2 B1)
-// (F3 B2) (F4 B3) (F5 B4) B5. What is in brackets is a round. Of two steps that are a round apart
-// the longer one says what a round takes and asks for, if that is what the round before it does.
+// (F3 B2) (F4 B3) (F5 B4) B5. What is in brackets is a round. A step in which one round is like the
+// one before it says what every further round takes and asks for.
 #include "analysis/many_batches.h"
 
 #include <algorithm>
 
+#include "analysis/repeated_rounds.h"
 #include "base/units.h"
 #include "simulator/parallel/pipeline_actions.h"
 
@@ -39,64 +40,6 @@ std::shared_ptr<const Trace> with_batches(const Trace& trace, std::int64_t batch
   return few;
 }
 
-/// A step of few micro-batches.
-struct ShortStep {
-  Evaluation made;
-  StepTotals totals;
-};
-
-ShortStep short_step(const Trace& trace, std::int64_t batches, const StrategySpec& strategy,
-                     const Device& device) {
-  const auto few = with_batches(trace, batches);
-  ShortStep step{play_step(few, strategy, device), {}};
-  if (step.made.report.applies) step.totals = totals_of(*few, device, step.made);
-  return step;
-}
-
-// The same run, so much later?
-bool is_same(const Evaluation& a, const TimedRun& in_a, const Evaluation& b, const TimedRun& in_b,
-             Nanoseconds later) {
-  const Run* x = std::get_if<Run>(&a.schedule.steps[in_a.step]);
-  const Run* y = std::get_if<Run>(&b.schedule.steps[in_b.step]);
-  return x && y && x->task == y->task && x->op == y->op && in_a.stream == in_b.stream &&
-         in_a.begin + later == in_b.begin && in_a.end + later == in_b.end;
-}
-
-// Does `more` run once more what it has run before, and else what `few` runs? And goes the host
-// through a round as fast as the device, so that it never comes to be waited for?
-bool are_alike(const Evaluation& few, const Evaluation& more) {
-  const auto &a = few.timeline.runs, &b = more.timeline.runs;
-  const std::size_t added = b.size() - std::min(a.size(), b.size());
-  std::size_t begin = 0;
-  while (begin < a.size() && is_same(few, a[begin], more, b[begin], {})) ++begin;
-  if (added == 0 || begin < added || begin == a.size()) return false;
-  const Nanoseconds round = b[begin].begin - b[begin - added].begin;
-  for (std::size_t i = begin; i < begin + added; ++i)
-    if (!is_same(more, b[i - added], more, b[i], round)) return false;
-  for (std::size_t i = begin; i < a.size(); ++i)
-    if (!is_same(few, a[i], more, b[i + added], round)) return false;
-  return more.timeline.duration == few.timeline.duration + round &&
-         more.timeline.host <= few.timeline.host + round;
-}
-
-// Where the last of two steps, which are a round apart, comes to after some rounds more.
-StepTimes after_rounds(const StepTimes& before, const StepTimes& last, std::int64_t rounds) {
-  const auto after = [rounds](Nanoseconds a, Nanoseconds b) { return b + (b - a) * rounds; };
-  std::vector<ChunkTimes> chunks;
-  for (std::size_t c = 0; c < last.chunks.size(); ++c) {
-    const ChunkTimes &a = before.chunks[c], &b = last.chunks[c];
-    chunks.push_back(
-        {after(a.forward, b.forward), after(a.backward, b.backward), after(a.weights, b.weights)});
-  }
-  return {.duration = after(before.duration, last.duration),
-          .waits_for_host = after(before.waits_for_host, last.waits_for_host),
-          .overlap = after(before.overlap, last.overlap),
-          .communication = {after(before.communication.alone, last.communication.alone),
-                            after(before.communication.exposed, last.communication.exposed)},
-          .chunks = std::move(chunks),
-          .behind = after(before.behind, last.behind)};
-}
-
 // What is allocated at once, before any rounding.
 Bytes requested_peak(const allocator::AllocatorCalls& calls) {
   using Kind = allocator::AllocatorCall::Kind;
@@ -127,24 +70,23 @@ std::optional<TimedStep> play_rounds(const Trace& trace, const StrategySpec& str
   const std::optional<Rounds> rounds = rounds_of(trace.step);
   if (!rounds) return std::nullopt;
   const std::int64_t all = trace.step.accumulate.count;
-  std::int64_t count = rounds->least + (all - rounds->least) % rounds->each, played = count;
-  std::optional<ShortStep> few;
-  for (; played + count + rounds->each < all; played += count) {
-    if (!few) few = short_step(trace, count, strategy, device);
-    if (!few->made.report.applies) return std::nullopt;
-    ShortStep more = short_step(trace, count += rounds->each, strategy, device);
-    const std::int64_t left = (all - count) / rounds->each;
-    const auto calls = allocator::repeated_calls(few->totals.calls, more.totals.calls, left);
-    if (calls && are_alike(few->made, more.made)) {
-      more.totals.times = after_rounds(few->totals.times, more.totals.times, left);
-      set_rates(trace, device, more.totals);
-      const Bytes least = requested_peak(more.totals.calls);
-      return TimedStep{std::move(more.totals), least,
-                       [calls](const MemoryBudget& budget, Bytes other, StepTotals& totals) {
-                         return set_memory_or_leave(*calls, budget, other, totals.report);
+  std::int64_t count = rounds->least + (all - rounds->least) % rounds->each, played = 0;
+  while (played + (count += rounds->each) < all) {
+    const auto few = with_batches(trace, count);
+    const Evaluation made = play_step(few, strategy, device);
+    if (!made.report.applies) return std::nullopt;
+    StepTotals totals = totals_of(*few, device, made);
+    if (auto more = repeated_step(made, totals, rounds->each, (all - count) / rounds->each)) {
+      totals.times = std::move(more->times);
+      set_rates(trace, device, totals);
+      const Bytes least = requested_peak(totals.calls);
+      return TimedStep{std::move(totals), least,
+                       [calls = std::move(more->calls)](const MemoryBudget& budget, Bytes other,
+                                                        StepTotals& of) {
+                         return set_memory_or_leave(calls, budget, other, of.report);
                        }};
     }
-    few = std::move(more);
+    played += count;
   }
   return std::nullopt;
 }
@@ -164,24 +106,25 @@ std::shared_ptr<const StageScript> script_of(const Trace& trace, const StrategyS
   return last->script;
 }
 
-// What many micro-batches ask of the allocator, from two steps that are a round apart.
+// What many micro-batches ask of the allocator, from a step in which a round is like another.
 bool set_memory_or_leave(const StageScript& script, const StepOptions& step,
                          const MemoryBudget& budget, Bytes other, StepTotals& totals) {
-  const auto calls_with = [&](std::int64_t batches) {
+  const auto actions_with = [&](std::int64_t batches) {
     const std::int64_t stage = step.rank.value_or(RankClass()).stage;
-    return calls_of(script, actions_of(script.schedule, script.stages, stage, batches));
+    return actions_of(script.schedule, script.stages, stage, batches);
   };
   const std::int64_t all = step.accumulate.count;
   if (const std::optional<Rounds> rounds = rounds_of(step)) {
     std::int64_t count = rounds->least + (all - rounds->least) % rounds->each;
-    for (; count + rounds->each < all; count += rounds->each) {
-      totals.calls = calls_with(count + rounds->each);
-      const std::int64_t left = (all - count) / rounds->each - 1;
-      const auto repeated = allocator::repeated_calls(calls_with(count), totals.calls, left);
+    while ((count += rounds->each) < all) {
+      const auto actions = actions_with(count);
+      totals.calls = calls_of(script, actions);
+      const auto repeated = allocator::repeated_calls(
+          totals.calls, last_round(script, actions, rounds->each), (all - count) / rounds->each);
       if (repeated) return set_memory_or_leave(*repeated, budget, other, totals.report);
     }
   }
-  totals.calls = calls_with(all);
+  totals.calls = calls_of(script, actions_with(all));
   return set_memory_or_leave(totals.calls, budget, other, totals.report);
 }
 

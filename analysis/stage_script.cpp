@@ -393,6 +393,21 @@ AllocatorCalls calls_of(const StageScript& script, std::span<const StageAction> 
   return calls;
 }
 
+allocator::LastRound last_round(const StageScript& script, std::span<const StageAction> actions,
+                                std::int64_t micro_batches) {
+  const std::int64_t count = count_of(actions);
+  const auto calls_before = [&](std::int64_t micro_batch) {
+    std::size_t calls = 0;
+    for (const StageAction& action : actions.first(actions.size() - 1)) {
+      if (action == StageAction{StageWork::Forward, micro_batch, 0}) break;
+      calls += script_in(script, action, count).calls.size();
+    }
+    return calls;
+  };
+  const std::size_t begin = calls_before(count - 1);
+  return {begin, begin - calls_before(count - 1 - micro_batches)};
+}
+
 Bytes requested_peak(const StageScript& script, std::span<const StageAction> actions) {
   Bytes now, most;
   for (const AllocatorCall& call : script.before) now += call.size;

@@ -68,6 +68,9 @@ bool are_alike(const PlannedStep& a, const PlannedStep& b);
 /// step on several streams is not far enough ahead at its end.
 std::optional<StepTimes> times_of(const StageScript& script, std::span<const StageAction> actions);
 allocator::AllocatorCalls calls_of(const StageScript& script, std::span<const StageAction> actions);
+/// The calls of its last round of so many micro-batches, from one's forward to another's.
+allocator::LastRound last_round(const StageScript& script, std::span<const StageAction> actions,
+                                std::int64_t micro_batches);
 
 /// What is allocated at once, before any rounding.
 Bytes requested_peak(const StageScript& script, std::span<const StageAction> actions);

@@ -121,7 +121,7 @@ class Simulation {
   void run_alone(std::uint32_t i, const Cost& cost) {
     if (host_ > now_) wait_for_host(host_);
     now_ = std::max(now_, host_);
-    start(i, cost, 0);
+    start(i, cost, 0, host_);
     reach(now_ + cost.time);
     finish(0);
   }
@@ -144,7 +144,7 @@ class Simulation {
     timeline_.memory.push_back({now_, buffer, appears});
   }
 
-  void start(std::uint32_t i, const Cost& cost, std::size_t stream) {
+  void start(std::uint32_t i, const Cost& cost, std::size_t stream, Nanoseconds issued) {
     active_[stream] = {.busy = true,
                        .run = static_cast<std::uint32_t>(timeline_.runs.size()),
                        .sm_share = cost.sm_share,
@@ -154,7 +154,7 @@ class Simulation {
                        .left = static_cast<double>(cost.time.count())};
     ++busy_;
     uses_links_ = uses_links_ || cost.link_share > 0;
-    timeline_.runs.push_back({i, static_cast<StreamId>(stream), now_, now_});
+    timeline_.runs.push_back({i, static_cast<StreamId>(stream), now_, now_, issued});
   }
 
   void finish(std::size_t stream) {
@@ -234,7 +234,7 @@ class Simulation {
         if (recorded_[index(wait->event)] > now_) break;
       ++queue.next;
       if (takes_time(step)) {
-        start(item.step, queued_costs_[item.cost], s);
+        start(item.step, queued_costs_[item.cost], s, item.issued);
       } else {
         happen(item.step);
       }

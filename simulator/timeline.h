@@ -16,6 +16,7 @@ struct TimedRun {
   std::uint32_t step;  ///< index into the schedule's steps: a Run, CopyOut or CopyIn
   StreamId stream;
   Nanoseconds begin{}, end{};
+  Nanoseconds issued{};  ///< when the host had launched it; of what is predicted
 };
 
 /// A buffer appears or disappears.
@@ -33,7 +34,7 @@ struct Peak {
 };
 
 struct Timeline {
-  std::vector<TimedRun> runs;       ///< in host order
+  std::vector<TimedRun> runs;       ///< predicted: in the order in which they begin
   std::vector<MemoryEvent> memory;  ///< in time order
   BytesByCategory baseline{};       ///< persistent buffers
   Nanoseconds duration{};

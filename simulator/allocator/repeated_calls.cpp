@@ -1,12 +1,11 @@
 // Example: what is freed counts back from the last allocation, so a round looks like the next.
-//   few    a b | -a c -b | d -c -d                     (+ allocates, − frees)
-//   more   a b | -a c -b | d -c e -d | f -e -f
-// The first call in which they differ ends the rounds of `few`; `more` has one more from there on.
+//   a b | -a c -b | d -c e -d | f -e g -f | -g        (+ allocates, − frees)
+// The first call that is not what stands a round before ends the rounds. What a further round would
+// free is, behind more of them, what they have made; all else there is what it was.
 #include "simulator/allocator/repeated_calls.h"
 
 #include <algorithm>
 #include <span>
-#include <utility>
 
 namespace tidemark::allocator {
 namespace {
@@ -38,66 +37,83 @@ bool is_same(AllocatorCall a, const AllocatorCall& b, std::size_t shift) {
   return a == b;
 }
 
-/// The round that is in `b` and not in `a`: its calls, and by how much slots rise in one.
-struct Added {
-  std::size_t begin, size, slots;
+/// Calls that are the same as those before them.
+struct Round {
+  std::size_t begin, size;
+  std::size_t slots;  ///< by so much they rise in one
 };
 
-// Nothing if it is not the same as what is before it.
-std::optional<Added> round_added(const Listed& a, const Listed& b) {
-  if (a.calls.size() >= b.calls.size() || a.slots > b.slots) return std::nullopt;
-  const auto begin = std::ranges::mismatch(a.calls, b.calls).in1 - a.calls.begin();
-  const Added added{static_cast<std::size_t>(begin), b.calls.size() - a.calls.size(),
-                    b.slots - a.slots};
-  if (added.begin < added.size) return std::nullopt;
-  for (std::size_t i = added.begin; i < added.begin + added.size; ++i)
-    if (!is_same(b.calls[i - added.size], b.calls[i], added.slots)) return std::nullopt;
-  return added;
+std::optional<Round> round_before(const Listed& list, const LastRound& last) {
+  const auto& calls = list.calls;
+  if (last.size == 0 || last.begin < last.size || last.begin > calls.size()) return std::nullopt;
+  const auto slots = static_cast<std::size_t>(
+      std::ranges::count(std::span(calls).subspan(last.begin - last.size, last.size),
+                         Kind::Allocate, &AllocatorCall::kind));
+  const auto is_repeated = [&](std::size_t i) {
+    return is_same(calls[i - last.size], calls[i], slots);
+  };
+  std::size_t end = last.begin;
+  while (end < calls.size() && is_repeated(end)) ++end;
+  if (end < 2 * last.size) return std::nullopt;
+  const std::size_t begin = end - last.size;
+  for (std::size_t i = begin; i < last.begin; ++i)
+    if (!is_repeated(i)) return std::nullopt;
+  return Round{begin, last.size, slots};
 }
 
-// By call behind the round: is it about the same slot in both? Nothing if neither that nor about
-// one a round later.
-std::optional<std::vector<bool>> are_about_head(const Listed& a, const Listed& b,
-                                                const Added& added) {
+// By place among a round's allocations: the slot that the round frees. Nothing if it leaves any.
+std::optional<std::vector<std::uint32_t>> freed_in(std::span<const AllocatorCall> round,
+                                                   std::size_t slots) {
+  constexpr std::uint32_t nothing = UINT32_MAX;
+  std::vector<std::uint32_t> freed(slots, nothing);
+  for (const AllocatorCall& call : round)
+    if (call.kind == Kind::Free) freed[call.slot % slots] = call.slot;
+  if (std::ranges::find(freed, nothing) != freed.end()) return std::nullopt;
+  return freed;
+}
+
+// By call of the tail: is it about a slot that no further round would free?
+std::vector<bool> are_about_head(std::span<const AllocatorCall> tail,
+                                 std::span<const std::uint32_t> freed) {
   std::vector<bool> are;
-  for (std::size_t i = added.begin; i < a.calls.size(); ++i) {
-    const AllocatorCall& call = b.calls[i + added.size];
-    are.push_back(is_same(a.calls[i], call, 0));
-    if (!are.back() && !is_same(a.calls[i], call, added.slots)) return std::nullopt;
-  }
+  are.reserve(tail.size());
+  for (const AllocatorCall& call : tail)
+    are.push_back(call.kind == Kind::CompleteEvents || freed.empty() ||
+                  call.slot <= freed[call.slot % freed.size()]);
   return are;
 }
 
 }  // namespace
 
-std::optional<RepeatedCalls> repeated_calls(const AllocatorCalls& few, const AllocatorCalls& more,
+std::optional<RepeatedCalls> repeated_calls(const AllocatorCalls& calls, const LastRound& last,
                                             std::int64_t rounds) {
-  if (few.before.size() != more.before.size() || few.streams != more.streams) return std::nullopt;
-  const std::optional<Listed> a = listed(few), b = listed(more);
-  const std::optional<Added> added = a && b ? round_added(*a, *b) : std::nullopt;
-  if (!added || more.work < added->begin + added->size) return std::nullopt;
-  if (std::ranges::any_of(more.made_at, [&](std::size_t at) {  // by one round, and not by others
-        return at > added->begin && at < added->begin + added->size;
+  const std::optional<Listed> list = listed(calls);
+  const std::optional<Round> round = list ? round_before(*list, last) : std::nullopt;
+  if (!round) return std::nullopt;
+  const std::size_t end = round->begin + round->size;
+  if (calls.work < end) return std::nullopt;
+  if (std::ranges::any_of(calls.made_at, [&](std::size_t at) {  // by one round, and not by others
+        return at > round->begin && at < end;
       }))
     return std::nullopt;
-  auto are = are_about_head(*a, *b, *added);
-  if (!are) return std::nullopt;
+  const std::span all(list->calls);
+  const auto freed = freed_in(all.subspan(round->begin, round->size), round->slots);
+  if (!freed) return std::nullopt;
   RepeatedCalls result;
-  result.before = more.before;
+  result.before = calls.before;
   for (std::uint32_t i = 0; i < result.before.size(); ++i) result.before[i].slot = i;
-  const auto begin = b->calls.begin() + static_cast<std::ptrdiff_t>(added->begin);
-  const auto end = begin + static_cast<std::ptrdiff_t>(added->size);
-  result.head.assign(b->calls.begin(), begin);
-  result.round.assign(begin, end);
-  result.tail.assign(end, b->calls.end());
-  result.is_about_head = std::move(*are);
-  result.made_at = more.made_at;
-  result.work = more.work - added->begin - added->size;
+  result.head.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(round->begin));
+  const auto behind = all.begin() + static_cast<std::ptrdiff_t>(end);
+  result.round.assign(behind - static_cast<std::ptrdiff_t>(round->size), behind);
+  result.tail.assign(behind, all.end());
+  result.is_about_head = are_about_head(all.subspan(end), *freed);
+  result.made_at = calls.made_at;
+  result.work = calls.work - end;
   const auto allocations = std::ranges::count(result.head, Kind::Allocate, &AllocatorCall::kind);
   result.round_begin = result.before.size() + static_cast<std::size_t>(allocations);
-  result.allocations = added->slots;
+  result.allocations = round->slots;
   result.rounds = 1 + rounds;
-  result.streams = more.streams;
+  result.streams = calls.streams;
   return result;
 }
 

@@ -1,4 +1,4 @@
-// The calls of a step that does the same again and again, from two steps that do it few times.
+// The calls of a step that does the same again and again, from one that does it few times.
 #pragma once
 
 #include <optional>
@@ -22,9 +22,15 @@ struct RepeatedCalls {
   std::size_t streams = 1;
 };
 
-/// `more` has one round more than `few`; the result has `rounds` more than `more`. Nothing if what
-/// `more` has more is not the same as what is before it.
-std::optional<RepeatedCalls> repeated_calls(const AllocatorCalls& few, const AllocatorCalls& more,
+/// The last of a step's rounds, wherever in it rounds are said to begin.
+struct LastRound {
+  std::size_t begin = 0, size = 0;  ///< in the step's calls
+};
+
+/// Those of a step that has `rounds` more. Nothing if the step does not do the same in two rounds,
+/// one after the other; the later of them ends where the last round that is said ceases to be like
+/// the one before it.
+std::optional<RepeatedCalls> repeated_calls(const AllocatorCalls& calls, const LastRound& last,
                                             std::int64_t rounds);
 
 /// As of all calls in a row. Rounds after which everything lies where it lay after an earlier one

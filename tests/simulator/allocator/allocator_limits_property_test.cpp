@@ -21,11 +21,11 @@ TEST(AllocatorLimits, AreNeverExceeded) {
   for (int i = 0; i < 200; ++i) {
     SCOPED_TRACE(testing::Message() << "seed " << seed << ", case " << i);
     const Pattern pattern = random_pattern(dice);
-    const std::size_t few = 2 * pattern.ahead + 2, more = dice.below(60);
-    const AllocatorCalls all = calls_of_rounds(pattern, few + 1 + more);
+    const std::size_t few = pattern.ahead + 2, more = dice.below(60);
+    const AllocatorCalls all = calls_of_rounds(pattern, few + more);
+    const AllocatorCalls some = calls_of_rounds(pattern, few);
     const auto repeated =
-        repeated_calls(calls_of_rounds(pattern, few), calls_of_rounds(pattern, few + 1),
-                       static_cast<std::int64_t>(more));
+        repeated_calls(some, last_round(pattern, some), static_cast<std::int64_t>(more));
     ASSERT_TRUE(repeated);
     const auto limits = limits_of(all, {}), of_rounds = limits_of(*repeated, {});
     ASSERT_TRUE(limits && of_rounds);

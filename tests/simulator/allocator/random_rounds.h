@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "simulator/allocator/allocator_calls.h"
+#include "simulator/allocator/repeated_calls.h"
 #include "tests/simulator/dice.h"
 
 namespace tidemark::allocator {
@@ -75,6 +75,18 @@ inline AllocatorCalls calls_of_rounds(const Pattern& pattern, std::size_t rounds
   calls.step.push_back({{}, held, StreamId::Compute, Kind::Free});
   calls.step.push_back({.kind = Kind::CompleteEvents});
   return calls;
+}
+
+// Of calls_of_rounds(), of so many that each place has freed something in the one before the last.
+inline LastRound last_round(const Pattern& pattern, const AllocatorCalls& calls) {
+  LastRound last{calls.work, 1};
+  for (const Pattern::Lifetime& of : pattern.lifetimes) {
+    const std::size_t freeing = of.is_shared ? 2 : 1;
+    last.size += 1 + freeing;
+    last.begin -= of.rounds * freeing;
+  }
+  last.begin -= last.size;
+  return last;
 }
 
 }  // namespace tidemark::allocator

@@ -58,8 +58,8 @@ class LayoutSearcher {
     result_.cut = space.cut;
     result_.all = space.all;
     if (space.layouts.empty()) find_nearest_batch();
-    find_parts(space.layouts);
-    for (const MeshLayout& layout : space.layouts) consider(layout);
+    const std::vector<Considered> all = consider(space.layouts);
+    for (std::size_t i = 0; i < all.size(); ++i) take_considered(space.layouts[i], all[i]);
     std::ranges::stable_sort(candidates_, {}, [](const Candidate& candidate) {
       return std::pair(candidate.bounds.step, candidate.bounds.allocated);
     });
@@ -77,6 +77,11 @@ class LayoutSearcher {
 
  private:
   using PartsKey = std::tuple<std::int64_t, std::int64_t, bool, std::int64_t, std::uint16_t>;
+
+  /// Of a kind of step.
+  struct Refusals {
+    Refusal tensor, step, pipeline;
+  };
 
   const LayoutRequest& request() const { return result_.request; }
   void count(LayoutRule rule, std::int64_t layouts = 1) {
@@ -110,36 +115,61 @@ class LayoutSearcher {
             layout.strategy};
   }
 
-  void find_parts(const std::vector<MeshLayout>& layouts) {
-    std::vector<std::pair<MeshLayout, LayoutParts*>> asked;
-    for (const MeshLayout& layout : layouts) {
-      const auto [known, is_new] = parts_.try_emplace(parts_key(layout));
-      if (is_new) asked.emplace_back(layout, &known->second);
-    }
-    parallel_for(asked.size(),
-                 [&](std::size_t i) { *asked[i].second = parts_of(request(), asked[i].first); });
+  /// What is known of a layout before it is simulated.
+  struct Considered {
+    std::optional<LayoutRule> rule;  ///< that leaves it out
+    LayoutBounds bounds;             ///< of what none but LayoutRule::Memory leaves out
+  };
+
+  // Parts are large, and of one kind of step each: they are made, asked by all that have such a
+  // step, and forgotten.
+  std::vector<Considered> consider(const std::vector<MeshLayout>& layouts) {
+    std::map<PartsKey, std::vector<std::size_t>> of_parts;
+    for (std::size_t i = 0; i < layouts.size(); ++i) of_parts[parts_key(layouts[i])].push_back(i);
+    std::vector<std::pair<const std::vector<std::size_t>*, Refusals*>> asked;
+    for (const auto& [key, some] : of_parts) asked.emplace_back(&some, &refusals_[key]);
+    std::vector<Considered> all(layouts.size());
+    parallel_for(asked.size(), [&](std::size_t k) {
+      const auto& [some, refusals] = asked[k];
+      const LayoutParts parts = parts_of(request(), layouts[some->front()]);
+      *refusals = {parts.tensor_refusal, parts.refusal, parts.pipeline_refusal};
+      for (const std::size_t i : *some) all[i] = considered(layouts[i], parts);
+    });
+    return all;
   }
 
-  void consider(const MeshLayout& layout) {
-    const LayoutParts& parts = parts_.at(parts_key(layout));
-    if (!parts.tensor_refusal.empty()) {
-      // One tensor-parallel rank shares nothing: then it is the step that is refused.
-      if (layout.mesh[Axis::Tensor] == 1 && layout.mesh.experts == 1)
-        return leave_out(LayoutRule::Refused, parts.tensor_refusal, result_.refusal);
-      return leave_out(LayoutRule::Tensor, parts.tensor_refusal, result_.tensor_refusal);
-    }
-    const bool is_piped = layout.mesh[Axis::Pipeline] > 1 && layout.micro_batches > 1;
-    const std::string refusal =
-        !parts.refusal.empty() || !is_piped ? parts.refusal : parts.pipeline_refusal;
-    if (!refusal.empty()) return leave_out(LayoutRule::Strategy, refusal, result_.strategy_refusal);
-    const StepOptions step = step_in(request(), layout);
-    if (!sharing_defect(step).empty()) return count(LayoutRule::Sharding);
+  Considered considered(const MeshLayout& layout, const LayoutParts& parts) const {
+    // One tensor-parallel rank shares nothing: then it is the step that is refused.
+    const bool is_shared = layout.mesh[Axis::Tensor] > 1 || layout.mesh.experts > 1;
+    if (!parts.tensor_refusal.empty())
+      return {is_shared ? LayoutRule::Tensor : LayoutRule::Refused, {}};
+    if (!parts.refusal.empty() || (is_piped(layout) && !parts.pipeline_refusal.empty()))
+      return {LayoutRule::Strategy, {}};
+    const Scenario scenario = scenario_in(request(), layout);
+    if (!sharing_defect(scenario.step).empty()) return {LayoutRule::Sharding, {}};
     const LayoutBounds bounds = bounds_of(request(), layout, parts);
-    if (!smallest_ || bounds.allocated < smallest_->bounds.allocated)
-      smallest_ = Candidate{layout, bounds};
-    if (bounds.allocated > memory_budget_of(scenario_in(request(), layout)).capacity)
-      return count(LayoutRule::Memory);
-    candidates_.push_back({layout, bounds});
+    if (bounds.allocated > memory_budget_of(scenario).capacity) return {LayoutRule::Memory, bounds};
+    return {{}, bounds};
+  }
+
+  static bool is_piped(const MeshLayout& layout) {
+    return layout.mesh[Axis::Pipeline] > 1 && layout.micro_batches > 1;
+  }
+
+  void take_considered(const MeshLayout& layout, const Considered& of) {
+    const Refusals& refusals = refusals_.at(parts_key(layout));
+    if (of.rule == LayoutRule::Refused)
+      return leave_out(*of.rule, refusals.tensor, result_.refusal);
+    if (of.rule == LayoutRule::Tensor)
+      return leave_out(*of.rule, refusals.tensor, result_.tensor_refusal);
+    if (of.rule == LayoutRule::Strategy)
+      return leave_out(*of.rule, refusals.step.empty() ? refusals.pipeline : refusals.step,
+                       result_.strategy_refusal);
+    if (of.rule == LayoutRule::Sharding) return count(*of.rule);
+    if (!smallest_ || of.bounds.allocated < smallest_->bounds.allocated)
+      smallest_ = Candidate{layout, of.bounds};
+    if (of.rule) return count(*of.rule);
+    candidates_.push_back({layout, of.bounds});
   }
 
   // Bounds say whose time to ask for next, and times whose memory: that of a layout is not asked
@@ -270,6 +300,16 @@ class LayoutSearcher {
         take(std::move(timed.made), timed.is_known());
       }
     }
+    forget_slower();
+  }
+
+  // What waits for its turn has a step's calls of the allocator with it.
+  void forget_slower() {
+    std::erase_if(timed_, [&](const auto& waiting) {
+      const bool is_cut = is_slower(waiting.first, waiting.second.ranks.least);
+      if (is_cut) count_slower();
+      return is_cut;
+    });
   }
 
   Report totals_in(const Timed& timed) const {
@@ -315,7 +355,7 @@ class LayoutSearcher {
 
   LayoutSearch result_;
   const LayoutWatch& watch_;
-  std::map<PartsKey, LayoutParts> parts_;
+  std::map<PartsKey, Refusals> refusals_;
   std::vector<Candidate> candidates_;
   std::size_t next_ = 0;                     ///< of them, whose time was not asked for
   std::map<std::size_t, Answer> ahead_;      ///< by candidate, whose turn is yet to come

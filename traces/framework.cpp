@@ -109,7 +109,8 @@ const std::vector<Framework>& frameworks() {
       {.name = "megatron",
        .title = "Megatron-LM core with Transformer Engine, PyTorch 2.6 or later",
        .source = "core/tensor_parallel/cross_entropy.py of NVIDIA/Megatron-LM d98e8a64; "
-                 "module/base.py of NVIDIA/TransformerEngine (GEMM workspace)",
+                 "module/base.py of NVIDIA/TransformerEngine (GEMM workspace), and its "
+                 "UnfusedDotProductAttention (padding)",
        .default_precision = Precision::Bf16,
        .composed_rms_norm = false,
        .composed_gelu_tanh = false,
@@ -118,6 +119,7 @@ const std::vector<Framework>& frameworks() {
        .repeats_key_heads = false,
        .efficient_groups = true,
        .fuses_swiglu = true,
+       .clears_padding = true,
        .grouped_experts = true,
        .optimizer_form = OptimizerForm::Fused,
        .blas_handle_per_thread = true,
@@ -134,6 +136,7 @@ const std::vector<Framework>& frameworks() {
        .repeats_key_heads = false,
        .efficient_groups = true,
        .fuses_swiglu = true,
+       .clears_padding = true,
        .grouped_experts = true,
        .optimizer_form = OptimizerForm::Fused,
        .blas_handle_per_thread = true,

@@ -84,6 +84,8 @@ struct Framework {
   bool shared_attention = false;
   bool fuses_swiglu = false;  ///< SiLU of one half times the other is one kernel, which keeps what
                               ///< it reads alone (bias_swiglu_fusion)
+  bool clears_padding = false;   ///< encoders' eager attention sets probabilities of padding to
+                                 ///< zero, by a mask of pairs that each layer makes and keeps
   bool grouped_experts = false;  ///< tokens are sorted by expert, whose weights are products' one
                                  ///< operand; else one expert runs after the other
 

@@ -12,6 +12,7 @@
 #include "traces/engine_linear.h"
 #include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
+#include "traces/padding_ops.h"
 #include "traces/replicas.h"
 
 namespace tidemark {
@@ -173,6 +174,8 @@ class CutSearch {
         if (const auto kind = expert_op(trace_, op)) return expert(id, *kind);
         if (exchanges_heads(trace_, op)) return gather(op);
         if (is_engine_product(trace_, op)) return engine_product(id, op);
+        if (is_opaque(trace_, op, padding_of_pairs_operation)) return need_whole(op);
+        if (is_opaque(trace_, op, fill_operation)) return elementwise(op, true);
         refuse("{} is opaque: nobody knows which part of it a rank would have", quoted(op.name));
       case OpKind::MsLayerNorm:
       case OpKind::MsRmsNorm:

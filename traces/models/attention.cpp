@@ -7,6 +7,7 @@
 #include "traces/models/head_norms.h"
 #include "traces/models/head_order.h"
 #include "traces/models/liger.h"
+#include "traces/padding_ops.h"
 
 namespace tidemark {
 namespace {
@@ -192,6 +193,20 @@ TensorId probabilities(TraceBuilder& b, const std::string& name, TensorId scores
   return weights;
 }
 
+// Transformer Engine's UnfusedDotProductAttention: which pairs hold padding is found anew in each
+// layer (get_full_mask()), and masked_fill() keeps it.
+TensorId without_padding(TraceBuilder& b, const std::string& name, TensorId weights,
+                         TensorId mask) {
+  const Shape s = b.shape(weights);
+  const OutputSpec pairs{"", {s[0], 1, s[2], s[3]}, DType::Bool};
+  const TensorId hidden = b.opaque(name + ".padding", std::array{mask}, std::span(&pairs, 1),
+                                   {.operation = std::string(padding_of_pairs_operation)});
+  const OutputSpec cleared{"", s, b[weights].dtype};
+  return b.opaque(
+      name + ".cleared", std::array{weights, hidden}, std::span(&cleared, 1),
+      {.operation = std::string(fill_operation), .gradients = 1, .saved = input_bit(1)});
+}
+
 TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
                         const AttentionConfig& config) {
   const Shape s = b.shape(heads.q);
@@ -217,8 +232,9 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
     scores = config.adds_in_place ? b.add_in_place(name + ".bias", scores, config.bias)
                                   : b.add(name + ".bias", scores, config.bias);
   if (config.mask != no_tensor) scores = masked(b, name, scores, config.mask);
-  const TensorId made = probabilities(b, name, scores, b[heads.q].dtype, config);
+  TensorId made = probabilities(b, name, scores, b[heads.q].dtype, config);
   b.end_function();
+  if (config.clears_padding) made = without_padding(b, name, made, config.mask);
   if (config.names_scores) b.local(scores);
   const TensorId weights = b.local(b.dropout(name + ".dropout", made, config.dropout));
   if (config.returns_weights) b.local_of_caller(weights);

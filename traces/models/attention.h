@@ -55,6 +55,7 @@ struct AttentionConfig {
   bool repeats_key_heads =
       false;  ///< the code repeats them whatever the framework's shared code does
   bool masks_each_sample = false;  ///< materialized scores have a mask of each sample
+  bool clears_padding = false;     ///< of materialized probabilities, by the framework's code
   bool is_unmasked = false;        ///< nobody hands the model a mask (Whisper's decoder)
   bool converts_mask = false;      ///< a mask of booleans, which each call turns into numbers
   bool is_always_masked = false;   ///< fused kernels get a mask that hides nothing but later tokens

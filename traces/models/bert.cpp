@@ -196,6 +196,8 @@ AttentionConfig attention_of(TraceBuilder& b, const BertConfig& config, std::int
   const bool fills_scores = config.distilled && !b.framework().drops_idle_masks;
   settle_attention(b, attention, "attention_mask", {b.step().batch, 1, 1, tokens},
                    fills_scores ? b.compute_dtype() : b.base_dtype(), fill::PaddingMask{});
+  attention.clears_padding =
+      config.megatron && b.framework().clears_padding && attention.mask != no_tensor;
   return attention;
 }
 

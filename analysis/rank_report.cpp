@@ -9,7 +9,6 @@
 #include "analysis/report_totals.h"
 #include "base/error.h"
 #include "simulator/parallel/rank_trace.h"
-#include "simulator/parallel/stage_trace.h"
 
 namespace tidemark {
 namespace {
@@ -124,7 +123,7 @@ std::vector<std::shared_ptr<const Trace>> rank_traces(const Model& model, const 
   for (std::int64_t stage = 0; stage < stages; ++stage) {
     Trace own = whole;
     own.step.rank = RankClass{stage};
-    traces.push_back(std::make_shared<const Trace>(cut_for_stage(std::move(own))));
+    traces.push_back(std::make_shared<const Trace>(build_stage_trace(std::move(own))));
   }
   return traces;
 }

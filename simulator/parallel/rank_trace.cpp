@@ -260,7 +260,11 @@ Trace as_stated(Trace recorded, const StepOptions& step) {
 }
 
 Trace build_rank_trace(const Model& model, const StepOptions& options) {
-  Trace trace = cut_for_stage(cut_for_ranks(build_trace(model, options)));
+  return build_stage_trace(cut_for_ranks(build_trace(model, options)));
+}
+
+Trace build_stage_trace(Trace cut) {
+  Trace trace = cut_for_stage(std::move(cut));
   return find_framework(trace.step.framework).compiles ? compiled_trace(trace) : std::move(trace);
 }
 

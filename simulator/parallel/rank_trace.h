@@ -12,6 +12,8 @@ Trace cut_for_ranks(Trace trace);
 /// build_trace(), cut for the context and tensor-parallel ranks of the mesh, and of its stages for
 /// the one that the step's rank names, or the first.
 Trace build_rank_trace(const Model& model, const StepOptions& options);
+/// The part of it that a stage has, of a trace that is cut for its other ranks.
+Trace build_stage_trace(Trace cut);
 
 /// A recorded step of as many micro-batches as `step` states, and as that of each of the replicas
 /// that it states: of a mesh with no other axis, and of their sharding; the rest of `step` is not

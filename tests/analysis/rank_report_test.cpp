@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "simulator/parallel/cluster.h"
 #include "tests/support/small_models.h"
 
@@ -72,6 +73,16 @@ TEST(RankReport, HasTheTimeOfTheWholePipeline) {
                                 device(), plenty);
     EXPECT_GT(step, alone.report.step);
   }
+}
+
+// As other steps of several ranks: stages had the times of a step that is not compiled.
+TEST(RankReport, IsRefusedForCompiledStages) {
+  StepOptions options = of_stages(2);
+  options.framework = "torch-compile-2.6";
+  EXPECT_THROW(rank_traces(small_gpt2(4), options), InputError);
+  options = of_stages(1);
+  options.framework = "torch-compile-2.6";
+  EXPECT_NO_THROW(rank_traces(small_gpt2(4), options));
 }
 
 TEST(RankReport, OfOneStageIsTheStepAlone) {

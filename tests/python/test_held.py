@@ -342,6 +342,19 @@ def attacked():
         optimizer.step()
     return step
 
+def evaluated():
+    """Most is there in an evaluation behind the update."""
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10))
+    optimizer, held_out = torch.optim.AdamW(model.parameters()), torch.zeros(512, 64)
+    x, y = torch.zeros(64, 64), torch.zeros(64, dtype=torch.long)
+    def step():
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            return model(held_out).argmax(-1)
+    return step
+
 class Reversed(torch.autograd.Function):
     """Gives what it is given; its gradient is one of its own."""
 
@@ -392,7 +405,7 @@ class Held(test_capture.CaptureTest):
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
                          "scripted", "traced", "masked", "truncated", "pushed", "followed",
-                         "looked_at", "of_one_fake", "attacked", "adversary"):
+                         "looked_at", "of_one_fake", "attacked", "adversary", "evaluated"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

@@ -55,10 +55,9 @@ class Meter(Watcher):
             self.passes[-1].optimizer = max(self.passes[-1].optimizer, most)
 
     def ended(self) -> None:
-        if self.is_between:
-            self.note_update()
-        else:
-            self.passes.pop()  # of modules that were called, and no backward() followed
+        if not self.is_between:
+            self.passes.pop()  # of modules that were called, and no backward() followed: an evaluation
+        self.note_update()
         for each in self.passes:
             each.reserved = self.reserved
 

@@ -15,7 +15,7 @@ from .graph import Graph
 from .inside import Inside
 from .lines import Lines
 from .optimizers import Optimizers
-from .recorder import Recorder, Reference
+from .recorder import Recorder, Reference, physical_bytes
 from .watching import Watcher, refuse
 
 
@@ -32,6 +32,7 @@ class Pass:
     freed: set[int] = dataclasses.field(default_factory=set)  # weights whose gradients hooks free
     stepped: list[Any] = dataclasses.field(default_factory=list)  # optimizers
     update: step.Update | None = None
+    live: int = 0  # bytes of storages when its update seemed to be over
 
     def close(self, optimizers: Optimizers) -> None:
         """Its update is over."""
@@ -39,6 +40,16 @@ class Pass:
             self.recorder.note_what_outlives()
         parts = Optimizers(self.stepped or optimizers.parts, [])
         self.update = step.end_update(parts.name, self.recorder)
+        self.live = self.recorder.live
+
+    def add_to_update(self, after: Recorder) -> None:
+        """What no backward() followed."""
+        recorder, took = self.recorder, after.live_peaks
+        recorder.live_peaks["optimizer"] = max(recorder.live_peaks["optimizer"],
+                                               self.live + took["forward"] - took["begin"])
+        for each in after.operations:
+            recorder.stretch.highest = max(recorder.stretch.highest, each.peak)
+            recorder.stretch.moved += sum(map(physical_bytes, each.reads + each.writes))
 
     def recording(self, whole: step.Step, trained: int) -> step.Recording:
         assert self.update is not None and self.loss is not None
@@ -120,9 +131,16 @@ class Writer(TorchDispatchMode, Watcher):
         if self.inside is not None:
             self.inside.resume()
         elif len(self.passes) > 1:
-            self.passes.pop().recorder.phase = "idle"
+            self.take_back()
             self.recorder.phase = "idle" if self.for_graph else "optimizer"
             step.groups_of(None if self.for_graph else self.recorder)
+
+    def take_back(self) -> None:
+        """What looked like a pass is none."""
+        recorder = self.passes.pop().recorder
+        recorder.phase = "idle"
+        if self.passes and not self.for_graph:
+            self.passes[-1].add_to_update(recorder)
 
     # --- what a pass is told --------------------------------------------------------------------
 
@@ -198,8 +216,8 @@ class Writer(TorchDispatchMode, Watcher):
 
     def ended(self) -> None:
         recorder = self.recorder
-        if recorder is not None and recorder.phase == "forward":  # and no backward() followed
-            self.passes.pop().recorder.phase = "idle"
-        elif recorder is not None and not self.for_graph:
+        if recorder is not None and recorder.phase == "forward":  # and no backward() followed: an evaluation
+            self.take_back()
+        if self.passes and not self.for_graph:
             self.passes[-1].close(self.optimizers)
         step.groups_of(None)

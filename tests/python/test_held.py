@@ -342,6 +342,84 @@ def attacked():
         optimizer.step()
     return step
 
+def reported():
+    """A step's results of which the loss is none: their graph is there until the update is over."""
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10))
+    optimizer = torch.optim.Adam(model.parameters())
+    x, y = torch.zeros(128, 64), torch.zeros(128, dtype=torch.long)
+    def training_step():
+        loss = F.cross_entropy(model(x), y)
+        return {"loss": loss, "scores": model(x), "right": (model(x).argmax(-1) == y).float().mean()}
+    def step():
+        found = training_step()
+        def closure():
+            optimizer.zero_grad()
+            found["loss"].backward()
+        optimizer.step(closure)
+    return step
+
+def noised():
+    """What is made before the model is called, and kept by a node alone, goes with that."""
+    model = nn.Sequential(nn.Linear(65, 256), nn.ReLU(), nn.Linear(256, 64))
+    optimizer, x = torch.optim.AdamW(model.parameters()), torch.zeros(64, 64)
+    def step():
+        when, noise = torch.rand(64, 1, device="cuda"), torch.randn_like(x)
+        loss = F.mse_loss(model(torch.cat([when * x + (1 - when) * noise, when], -1)), noise)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return step
+
+def balanced():
+    """A hook solves for the gradient through a graph of its own, which a variable has (an equilibrium)."""
+    model, head = nn.Sequential(nn.Linear(64, 128), nn.Tanh(), nn.Linear(128, 64)), nn.Linear(64, 10)
+    optimizer = torch.optim.AdamW([*model.parameters(), *head.parameters()])
+    x, y = torch.zeros(64, 64), torch.zeros(64, dtype=torch.long)
+    def step():
+        z = model(torch.zeros_like(x)) + x
+        here = z.clone().detach().requires_grad_()
+        there = model(here) + x
+        def solved(gradient):
+            found = gradient
+            for _ in range(4):
+                found = torch.autograd.grad(there, here, found, retain_graph=True)[0] + gradient
+            return found
+        z.register_hook(solved)
+        optimizer.zero_grad()
+        F.cross_entropy(head(z), y).backward()
+        optimizer.step()
+    return step
+
+def staged():
+    """Stages with a loss and a backward each."""
+    stages = nn.ModuleList(nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64)) for _ in range(3))
+    optimizer, x = torch.optim.AdamW(stages.parameters()), torch.zeros(128, 64)
+    def step():
+        optimizer.zero_grad()
+        given = x
+        for stage in stages:
+            given = stage(given.detach())
+            given.square().mean().backward()
+        optimizer.step()
+    return step
+
+def taught():
+    """Of weights as large as each other each takes the place of the one that it is of; the loss, as large
+    as what it is of, is in no variable."""
+    sizes = 64, 128, 64, 32
+    model, teacher = (nn.Sequential(*(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))) for _ in range(2))
+    optimizer, x = torch.optim.AdamW(model.parameters()), torch.zeros(8, 64)
+    def step():
+        y = model(x)
+        with torch.no_grad():
+            for p, q in zip(model.parameters(), teacher.parameters()):
+                q.data = q.data * 0.99 + p.data * 0.01
+            z = teacher(x)
+        F.mse_loss(y, z).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
 def evaluated():
     """Most is there in an evaluation behind the update."""
     model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10))
@@ -405,7 +483,8 @@ class Held(test_capture.CaptureTest):
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
                          "scripted", "traced", "masked", "truncated", "pushed", "followed",
-                         "looked_at", "of_one_fake", "attacked", "adversary", "evaluated"):
+                         "looked_at", "of_one_fake", "attacked", "adversary", "evaluated", "reported", "noised", "balanced",
+                         "staged", "taught"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

@@ -70,8 +70,8 @@ def step_of(recording: Recording, arguments: argparse.Namespace, batch: int) -> 
     return step
 
 
-def update_line(update: Update) -> dict[str, Any]:
-    figures = dict(workspace_bytes=update.workspace, scratch_bytes=update.scratch,
+def update_line(update: Update, beside: int) -> dict[str, Any]:
+    figures = dict(workspace_bytes=update.workspace + beside, scratch_bytes=update.scratch,
                    moved_bytes=update.moved, kernels=update.launches)
     return dict(optimizer=update.name, **{key: value for key, value in figures.items() if value})
 
@@ -101,7 +101,7 @@ def write(recording: Recording, arguments: argparse.Namespace, classes: dict[str
     trace = trace_of(recording, classes)
     head = dict(format="tidemark-trace", version=VERSION, model=model, family="",
                 step=step_of(recording, arguments, batch), loss=trace.loss.name,
-                update=update_line(recording.update))
+                update=update_line(recording.update, trace.beside_update))
     if recording.calls is not None and recording.replicas is None:
         head["allocator_calls"] = dataclasses.asdict(recording.calls)
     write_beside(pathlib.Path(arguments.output), text_of(trace, head))

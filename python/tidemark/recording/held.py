@@ -14,9 +14,13 @@ if TYPE_CHECKING:
     from .trace import Builder
 
 
+HELD = "held"
+
+
 def goes(storage: Storage) -> bool:
-    """Is it of before the step and held by a variable that the forward gives another value?"""
-    return storage.gone_before is not None and storage.category == "input"
+    """Is it of before the step, and there until the forward gives a variable another value, or the
+    backward is done with it?"""
+    return storage.category == "input" and (storage.gone_before is not None or storage.goes_in_backward)
 
 
 def add_what_goes(builder: Builder) -> None:
@@ -27,7 +31,7 @@ def add_what_goes(builder: Builder) -> None:
         for number in going[begin:begin + MOST_OPERANDS]:
             builder.storages[number].made_by = 0
             outputs.append(builder.whole_of(number, builder.storages[number].name))
-        row: dict[str, Any] = {"operation": "held", "forward": {"kernels": 0}}
+        row: dict[str, Any] = {"operation": HELD, "forward": {"kernels": 0}}
         builder.ops.append(Op(outputs[0].name, "opaque", [], outputs, 0, row))
 
 
@@ -77,16 +81,16 @@ def leave_to_variable(builder: Builder, tensor: Tensor) -> None:
 
 
 def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_saved: bool) -> None:
-    """A variable holds it in the backward, too. Where it does so beyond the update, the one of the step
-    before may be there until this one takes its place. Where it is not, a trace can say one of two
-    things, and says what holds when most is there: it is there before already, or it goes with the
-    gradient of who made it."""
+    """A variable holds it in the backward, too, or beyond the update, where the one of the step before may
+    be there until this one takes its place. Micro-batches are written once, and have that of the one before."""
     maker = next((op for op in builder.ops if tensor in op.outputs), None)
     if maker is None or maker.row is None:
         if not is_saved:
             builder.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
-    elif outlives and len(maker.inputs) < MOST_OPERANDS and may_be_there_before(builder, tensor, maker):
+    elif outlives and len(maker.inputs) < MOST_OPERANDS and takes_a_place(builder, tensor, maker):
         keep_always(builder, tensor, maker)
+    elif outlives and builder.recording.accumulate == 1:
+        keep_to_the_end(builder, tensor, maker, is_saved)
     elif is_saved:
         pass  # it goes with its node
     elif "gradients" in maker.row:
@@ -95,12 +99,56 @@ def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_saved: bool
         keep_always(builder, tensor, maker)
 
 
-def may_be_there_before(builder: Builder, tensor: Tensor, maker: Op) -> bool:
-    """It takes the place of one that is until then, or most is there behind the forward."""
-    peaks = builder.recorder.live_peaks
-    going = what_may_go_for(builder, tensor)
-    return max(peaks.values()) > peaks["forward"] or \
-        (going is not None and builder.storages[going.number].gone_before >= maker.recorded)
+def takes_a_place(builder: Builder, tensor: Tensor, maker: Op) -> bool:
+    """Of one that is there until then, of a weight, or of the micro-batch before."""
+    going, peaks = what_may_go_for(builder, tensor, maker), builder.recorder.live_peaks
+    if going is not None:
+        before = builder.storages[going.number]
+        if before.gone_before >= maker.recorded or before.category != "input":
+            return True
+    return builder.recording.accumulate > 1 and max(peaks.values()) > peaks["forward"]
+
+
+def keep_to_the_end(builder: Builder, tensor: Tensor, maker: Op, is_saved: bool) -> None:
+    """Until the update is over. In a trace it goes with its node, with a gradient of who made it or of who
+    comes after that, or right when the backward begins; what runs then counts it as taken."""
+    builder.to_the_end.append(tensor)
+    if is_saved:
+        return
+    if "gradients" in maker.described:
+        maker.also_keeps.append(f"out{maker.outputs.index(tensor)}")
+    elif not keep_with_next(builder, tensor, maker):
+        keep_with_loss(builder, tensor)
+
+
+def keep_with_loss(builder: Builder, tensor: Tensor) -> None:
+    last = builder.ops[-1]
+    if (last.row or {}).get("operation") != HELD or builder.loss not in last.outputs or \
+            len(last.inputs) == MOST_OPERANDS:
+        loss = builder.loss
+        builder.loss = builder.add(Tensor(builder.unique(loss.name), loss.shape, loss.dtype,
+                                          loss.owner.category, loss.number, storage=loss.owner))
+        nothing = {"kernels": 0}
+        row = {"operation": HELD, "gradients": ["in0"], "forward": nothing, "backward": nothing}
+        last = Op(builder.loss.name, "opaque", [loss], [builder.loss], last.recorded, row)
+        builder.ops.append(last)
+    last.also_keeps.append(f"in{len(last.inputs)}")
+    last.inputs.append(tensor)
+
+
+def count_to_the_end(builder: Builder) -> int:
+    """Bytes that the update has besides, which are counted here where the backward does."""
+    ends: dict[int, int] = {}  # by storage: the last of the backward that keeps it
+    for at, op in enumerate(builder.ops):
+        for label in (op.row or {}).get("saved", []) + op.also_keeps:
+            ends.setdefault(operand(op, label).number, at)
+    for at, op in enumerate(builder.ops):
+        there = sum(tensor.bytes for tensor in builder.to_the_end if ends[tensor.number] > at)
+        if there and op.row is not None and "gradients" in op.row:
+            taken = dict(op.row.get("backward", {}))
+            taken["workspace_bytes"] = taken.get("workspace_bytes", 0) + there
+            op.row = dict(op.row, backward=taken)
+    return sum(tensor.bytes for tensor in builder.to_the_end)
 
 
 def keep_with_next(builder: Builder, tensor: Tensor, maker: Op) -> bool:
@@ -146,26 +194,33 @@ def hold_rest_of_loss(builder: Builder, loss: Tensor) -> None:
         rest = builder.add(Tensor(builder.unique(f"{loss.name}.whole"), shape, loss.dtype,
                                   loss.category, loss.number))
         maker.outputs.append(rest)
-        if what_may_go_for(builder, rest) is None:
+        if what_may_go_for(builder, rest, maker) is None:
             rest.shape = (elements(shape) - 1,)
-        if rest.number in builder.recorder.outlive and may_be_there_before(builder, rest, maker):
+        outlives = rest.number in builder.recorder.outlive
+        if outlives and takes_a_place(builder, rest, maker):
             keep_always(builder, rest, maker)
+        elif outlives and builder.recording.accumulate == 1:
+            keep_to_the_end(builder, rest, maker, is_saved=False)
         else:
             maker.also_keeps.append(f"out{maker.outputs.index(rest)}")
 
 
-def what_may_go_for(builder: Builder, tensor: Tensor) -> Tensor | None:
-    """Of before the step, as large, and not there any more when the forward is over."""
-    return next((found for number, found in builder.whole.items()
-                 if builder.storages[number].name and found.storage is None and
-                 builder.storages[number].gone_before is not None and
-                 found.dtype == tensor.dtype and found.bytes == tensor.bytes), None)
+def what_may_go_for(builder: Builder, tensor: Tensor, maker: Op) -> Tensor | None:
+    """Of before the step, as large, and not there any more when the forward is over: the first to go once
+    the new one is made. Gradients are no variables."""
+    going = [(storage.gone_before < maker.recorded, storage.gone_before, at)
+             for at, (number, found) in enumerate(builder.whole.items())
+             for storage in [builder.storages[number]]
+             if storage.name and found.storage is None and not storage.is_gradient and
+             storage.gone_before is not None and found.dtype == tensor.dtype and
+             found.bytes == tensor.bytes]
+    return list(builder.whole.values())[min(going)[2]] if going else None
 
 
 def what_goes_for(builder: Builder, tensor: Tensor, maker: Op) -> Tensor | None:
     """Where it is there when the new one is made, both are for a while: until a variable gets the new
     one, or what needs the old one goes."""
-    found = what_may_go_for(builder, tensor)
+    found = what_may_go_for(builder, tensor, maker)
     if found is None:
         return None
     storage = builder.storages[found.number]

@@ -64,3 +64,4 @@ class Trace:
     blocks: list[Block]
     loss: Tensor
     unexplained: list[str]
+    beside_update: int = 0  # bytes that variables have until it is over

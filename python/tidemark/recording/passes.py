@@ -121,7 +121,7 @@ class Writer(TorchDispatchMode, Watcher):
         """Gradients of before, and all that variables hold: averaged weights, teachers."""
         for name, parameter in self.whole.model.named_parameters():
             if parameter.grad is not None:
-                recorder.there_before(parameter.grad, f"{name}.grad", "input", False)
+                recorder.gradient_before(parameter.grad, name)
         step.note_constants(recorder)
 
     def optimizer_begins(self) -> None:
@@ -179,7 +179,7 @@ class Writer(TorchDispatchMode, Watcher):
                 refuse("backward(retain_graph=True), and no later backward() of the step goes through "
                        "that graph: leave it out")
             self.note_forward(self.passes[-1], loss)
-            recorder.begin_backward(self.optimizers.trained)
+            recorder.begin_backward(loss, self.optimizers.trained)
 
     def watch(self, loss: torch.Tensor) -> None:
         graph = self.passes[-1].graph

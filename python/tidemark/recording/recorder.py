@@ -41,6 +41,8 @@ class Storage:
     made_by: int | None = None
     found_by: int | None = None  # the operation of the forward that read it before it was known
     gone_before: int | None = None  # the operation; None: it outlives the forward
+    goes_in_backward: bool = False
+    is_gradient: bool = False  # of before the step
     address: int = 0  # of what is there before the step
 
 
@@ -243,6 +245,8 @@ class Recorder(TorchDispatchMode):
         self.lingering: set[int] = set()  # storages of those among them that did not
         self.added_to: set[int] = set()  # parameters whose gradient is none that a backward leaves
         self.stretch = Stretch(0, 0, 0, 0)
+        self.loss: Reference | None = None
+        self.left: list[int] = []  # storages of the forward that are there when the update begins
         self.lines = Lines()
 
     # --- storages -------------------------------------------------------------------------------
@@ -267,6 +271,7 @@ class Recorder(TorchDispatchMode):
         if self.phase in ("forward", "inside"):
             self.storages[number].gone_before = len(self.operations)
         elif self.phase == "backward":
+            self.storages[number].goes_in_backward = True
             self.outstayed.note_gone(number, self.storages[number].bytes)
 
     def knows(self, tensor: torch.Tensor) -> bool:
@@ -281,6 +286,11 @@ class Recorder(TorchDispatchMode):
         if is_new:
             storage.name, storage.category, storage.trainable = name, category, trainable
             storage.address = tensor.untyped_storage().data_ptr()
+
+    def gradient_before(self, tensor: torch.Tensor, name: str) -> None:
+        is_new = not self.knows(tensor)
+        self.there_before(tensor, f"{name}.grad", "input", False)
+        self.storages[self.number(tensor)].is_gradient |= is_new
 
     def source_of(self, tensor: torch.Tensor) -> tuple[int, int] | None:
         if not tensor.requires_grad or tensor.grad_fn is None:
@@ -367,8 +377,8 @@ class Recorder(TorchDispatchMode):
         if outputs or operation.mutates or operation.kept_reads:
             self.operations.append(operation)
 
-    def begin_backward(self, trained: list[Any]) -> None:
-        self.phase = "backward"
+    def begin_backward(self, loss: torch.Tensor, trained: list[Any]) -> None:
+        self.phase, self.loss = "backward", self.reference(loss)
         self.live_peaks["backward"] = self.live
         self.outstayed = Outstayed(self.nodes, len(self.storages))
         self.hooked = [p for p in trained if p._backward_hooks or
@@ -416,9 +426,17 @@ class Recorder(TorchDispatchMode):
         size = sum(self.storages[number].bytes for number in left)
         for number in left:
             self.outstayed.note_left(number, self.storages[number].bytes)
+        self.left = [number for number in self.numbers.values() if self.storages[number].made_by is not None]
         self.begin_stretch("optimizer")
         self.stretch.live -= size
         self.stretch.requested -= size
+
+    def bytes_that_went(self) -> int:
+        """When an update is over: of what was there when it began, not of the backward, and is in no variable.
+        A trace has one number of the loss."""
+        went = set(self.left) - self.outlive
+        number = self.loss.dtype.itemsize if self.loss is not None and self.loss.storage in went else 0
+        return sum(self.storages[each].bytes for each in went) - number
 
     def begin_stretch(self, phase: str) -> None:
         self.phase = phase

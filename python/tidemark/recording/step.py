@@ -300,7 +300,7 @@ def note_what_is_there(recorder: Recorder, step: Step, optimizer: Optimizers) ->
 def note_gradient(recorder: Recorder, tensor: torch.Tensor, name: str) -> None:
     """Of what is no weight, and told to require one: nobody gives it up."""
     if tensor.is_leaf and tensor.grad is not None:
-        recorder.there_before(tensor.grad, f"{name}.grad", "input", False)
+        recorder.gradient_before(tensor.grad, name)
 
 
 def note_constants(recorder: Recorder) -> None:
@@ -355,8 +355,9 @@ def update_of(optimizer: Optimizers, recorder: Recorder) -> Update:
 def end_update(name: str, recorder: Recorder) -> Update:
     recorder.phase = "idle"
     stretch = recorder.stretch
-    workspace = recorder.live_peaks["optimizer"] - stretch.live
-    return Update(name, workspace, max(0, stretch.highest - stretch.requested - workspace),
+    went = recorder.bytes_that_went()
+    workspace = recorder.live_peaks["optimizer"] - stretch.live + went
+    return Update(name, workspace, max(0, stretch.highest - stretch.requested + went - workspace),
                   stretch.moved, recorder.launches() - stretch.launches)
 
 
@@ -402,7 +403,7 @@ def record(step: Step, history: History) -> Recording:
             require_alike(operations, recorder.operations)
         last = recorder.reference(loss)
         saved = saved_by(recorder, last)
-        recorder.begin_backward(optimizer.trained)
+        recorder.begin_backward(loss, optimizer.trained)
         loss.backward()
         recorder.phase = "idle"
     freed = gradients_freed(recorder, optimizer.trained)

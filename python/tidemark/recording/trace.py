@@ -15,6 +15,7 @@ class Builder(Operations):
         super().__init__(recording)
         self.unexplained: list[str] = []
         self.block_inputs: dict[int, Tensor] = {}
+        self.to_the_end: list[Tensor] = []  # variables have them until the update is over
 
     def leave_out_what_is_added_to(self) -> None:
         """A gradient that is there before is an input; what is added to it, a temporary of the
@@ -81,13 +82,14 @@ class Builder(Operations):
             add_group(self, operation.group, operations[self.at:end])
             self.called_at(self.recorder.groups[operation.group].line)
             self.at = end
-        loss = self.look_up(self.recording.loss)
-        held.hold_rest_of_loss(self, loss)
+        self.loss = self.look_up(self.recording.loss)
+        held.hold_rest_of_loss(self, self.loss)
         roots.add_roots(self)
         sums.show_views(self)
         held.hold(self)
-        return Trace(self.tensors, self.ops, self.mark_blocks([call for _, call in chosen]), loss,
-                     self.unexplained)
+        beside_update = held.count_to_the_end(self)
+        return Trace(self.tensors, self.ops, self.mark_blocks([call for _, call in chosen]), self.loss,
+                     self.unexplained, beside_update)
 
     def called_at(self, line: str) -> None:
         """The ops of the recorded operation at hand, which are the last ones."""

@@ -358,6 +358,22 @@ def reported():
         optimizer.step(closure)
     return step
 
+def retained():
+    """Graphs that nothing goes through again: one is there to the end of its backward, one until the update is over."""
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256))
+    one, other = nn.Linear(256, 10), nn.Linear(256, 12)
+    optimizer = torch.optim.AdamW([*model.parameters(), *one.parameters(), *other.parameters()])
+    x = torch.zeros(256, 64)
+    def step():
+        optimizer.zero_grad()
+        one(model(x)).square().mean().backward(retain_graph=True)
+        optimizer.step()
+        loss = other(model(x)).square().mean()
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+    return step
+
 def noised():
     """What is made before the model is called, and kept by a node alone, goes with that."""
     model = nn.Sequential(nn.Linear(65, 256), nn.ReLU(), nn.Linear(256, 64))
@@ -483,7 +499,7 @@ class Held(test_capture.CaptureTest):
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
                          "scripted", "traced", "masked", "truncated", "pushed", "followed",
-                         "looked_at", "of_one_fake", "attacked", "adversary", "evaluated", "reported", "noised", "balanced",
+                         "looked_at", "of_one_fake", "attacked", "adversary", "evaluated", "reported", "retained", "noised", "balanced",
                          "staged", "taught"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")

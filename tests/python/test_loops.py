@@ -248,13 +248,6 @@ def hooked():
         p.register_hook(lambda gradient: gradient.exp().sin())
     return model, x, lambda y: y.square().mean()
 
-def retained():
-    model, x, optimizer = setting()
-    def step():
-        model(x).square().mean().backward(retain_graph=True)
-        optimizer.step()
-    return step
-
 def of_the_step_before():
     model = net(64, 32)
     optimizer = torch.optim.AdamW(model.parameters())
@@ -461,7 +454,6 @@ class Loops(test_capture.CaptureTest):
     def test_what_is_not_captured_is_said_with_its_line(self):
         for function, problem in (
                 ("of_the_step_before", r"net\.py:\d+: backward\(\) goes through what was made before the step"),
-                ("retained", r"net\.py:\d+: backward\(retain_graph=True\)"),
                 ("run_again_by_the_optimizer", r"net\.py:\d+: LBFGS runs the model again"),
                 ("never_updated", r"net\.py:\d+: the function .* calls no step\(\) of a torch.optim.Optimizer"),
                 ("gradients_by_hand", r"net\.py:\d+: .* calls no backward\(\), and gradients of torch\.auto"),

@@ -87,7 +87,7 @@ class Discovery(Watcher):
     def optimizer_stepped(self, optimizer: Any) -> None:
         self.cast.saw_optimizer(checked(optimizer))
 
-    def forward_ended(self, loss: torch.Tensor, retains: bool) -> None:
+    def forward_ended(self, loss: torch.Tensor) -> None:
         self.in_backward = True
 
     def backward_ended(self) -> None:

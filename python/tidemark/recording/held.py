@@ -36,8 +36,8 @@ def add_what_goes(builder: Builder) -> None:
 
 
 def hold(builder: Builder) -> None:
-    """Variables of the user's code keep tensors beyond their last use."""
-    outlive = builder.recorder.outlive
+    """Variables of the user's code keep tensors beyond their last use, and so does a graph that is retained."""
+    outlive, left = builder.recorder.outlive, set(builder.recorder.left)
     last_use: dict[int, int] = {}
     saved: set[int] = set()
     for at, op in enumerate(builder.ops):
@@ -55,13 +55,13 @@ def hold(builder: Builder) -> None:
         until = len(ran) - 1 if gone is None else last_before(ran, gone)
         is_loss = tensor.number == builder.recording.loss.storage
         if gone is None and not is_loss and \
-                (tensor.number not in saved or tensor.number in outlive):
+                (tensor.number not in saved or tensor.number in outlive | left):
             beyond.append(tensor)
         if until > last_use.get(tensor.number, 0) and \
                 not (gone is None and tensor.number in saved):
             tensor.held_until = builder.ops[until].name
     for tensor in beyond:
-        keep_beyond(builder, tensor, tensor.number in outlive, tensor.number in saved)
+        keep_beyond(builder, tensor, tensor.number in outlive, tensor.number in left, tensor.number in saved)
     for op in builder.ops:
         for label in op.also_keeps:
             leave_to_variable(builder, operand(op, label))
@@ -80,8 +80,8 @@ def leave_to_variable(builder: Builder, tensor: Tensor) -> None:
             each.category = "temporary"
 
 
-def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_saved: bool) -> None:
-    """A variable holds it in the backward, too, or beyond the update, where the one of the step before may
+def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_left: bool, is_saved: bool) -> None:
+    """A variable holds it in the backward, too, to the end of that, or beyond the update, where the one of the step before may
     be there until this one takes its place. Micro-batches are written once, and have that of the one before."""
     maker = next((op for op in builder.ops if tensor in op.outputs), None)
     if maker is None or maker.row is None:
@@ -89,7 +89,7 @@ def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_saved: bool
             builder.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
     elif outlives and len(maker.inputs) < MOST_OPERANDS and takes_a_place(builder, tensor, maker):
         keep_always(builder, tensor, maker)
-    elif outlives and builder.recording.accumulate == 1:
+    elif (outlives or is_left) and builder.recording.accumulate == 1:
         keep_to_the_end(builder, tensor, maker, is_saved)
     elif is_saved:
         pass  # it goes with its node
@@ -110,7 +110,7 @@ def takes_a_place(builder: Builder, tensor: Tensor, maker: Op) -> bool:
 
 
 def keep_to_the_end(builder: Builder, tensor: Tensor, maker: Op, is_saved: bool) -> None:
-    """Until the update is over. In a trace it goes with its node, with a gradient of who made it or of who
+    """Until the backward is over, or the update. In a trace it goes with its node, with a gradient of who made it or of who
     comes after that, or right when the backward begins; what runs then counts it as taken."""
     builder.to_the_end.append(tensor)
     if is_saved:
@@ -148,7 +148,7 @@ def count_to_the_end(builder: Builder) -> int:
             taken = dict(op.row.get("backward", {}))
             taken["workspace_bytes"] = taken.get("workspace_bytes", 0) + there
             op.row = dict(op.row, backward=taken)
-    return sum(tensor.bytes for tensor in builder.to_the_end)
+    return sum(tensor.bytes for tensor in builder.to_the_end if tensor.number in builder.recorder.outlive)
 
 
 def keep_with_next(builder: Builder, tensor: Tensor, maker: Op) -> bool:
@@ -199,7 +199,7 @@ def hold_rest_of_loss(builder: Builder, loss: Tensor) -> None:
         outlives = rest.number in builder.recorder.outlive
         if outlives and takes_a_place(builder, rest, maker):
             keep_always(builder, rest, maker)
-        elif outlives and builder.recording.accumulate == 1:
+        elif (outlives or rest.number in builder.recorder.left) and builder.recording.accumulate == 1:
             keep_to_the_end(builder, rest, maker, is_saved=False)
         else:
             maker.also_keeps.append(f"out{maker.outputs.index(rest)}")

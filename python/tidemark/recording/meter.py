@@ -39,7 +39,7 @@ class Meter(Watcher):
         self.is_between = False
         self.passes.append(step.Measured(before=torch.cuda.memory_allocated()))
 
-    def forward_ended(self, loss: torch.Tensor, retains: bool) -> None:
+    def forward_ended(self, loss: torch.Tensor) -> None:
         if self.is_between:
             self.begin()
         self.passes[-1].forward = self.most()

@@ -163,7 +163,7 @@ class Writer(TorchDispatchMode, Watcher):
             if not self.in_backward:
                 self.passes[-1].recorder.note_what_outlives()
 
-    def forward_ended(self, loss: torch.Tensor, retains: bool) -> None:
+    def forward_ended(self, loss: torch.Tensor) -> None:
         if self.is_between():
             self.begin()
         self.in_backward = True
@@ -175,9 +175,6 @@ class Writer(TorchDispatchMode, Watcher):
             recorder.phase = "idle"
             self.watch(loss)
         else:
-            if retains:
-                refuse("backward(retain_graph=True), and no later backward() of the step goes through "
-                       "that graph: leave it out")
             self.note_forward(self.passes[-1], loss)
             recorder.begin_backward(loss, self.optimizers.trained)
 

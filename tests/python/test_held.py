@@ -374,6 +374,33 @@ def retained():
         optimizer.step()
     return step
 
+def by_hand():
+    """Without backward(): gradients of torch.autograd.grad, put beside those of before."""
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
+    optimizer = torch.optim.AdamW(model.parameters())
+    x, y = torch.zeros(256, 64), torch.zeros(256, dtype=torch.long)
+    def step():
+        gradients = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
+        for weight, gradient in zip(model.parameters(), gradients):
+            weight.grad = gradient
+        optimizer.step()
+    return step
+
+def of_two_tasks():
+    """Gradients of shared weights alone, put together by hand; of the heads' weights there are none."""
+    model, heads = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256)), \\
+        nn.ModuleList([nn.Linear(256, 10), nn.Linear(256, 12)])
+    shared, x = list(model.parameters()), torch.zeros(256, 64)
+    optimizer = torch.optim.AdamW([*shared, *heads.parameters()])
+    def step():
+        found = model(x)
+        one, other = (torch.autograd.grad(head(found).square().mean(), shared, retain_graph=True) for head in heads)
+        for weight, a, b in zip(shared, one, other):
+            weight.grad = a + b - (a * b).sum().clamp(max=0) * b
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
 def noised():
     """What is made before the model is called, and kept by a node alone, goes with that."""
     model = nn.Sequential(nn.Linear(65, 256), nn.ReLU(), nn.Linear(256, 64))
@@ -499,8 +526,8 @@ class Held(test_capture.CaptureTest):
         for function in ("codebook", "normed", "penalized", "rolled_out", "logits", "over_views",
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
                          "scripted", "traced", "masked", "truncated", "pushed", "followed",
-                         "looked_at", "of_one_fake", "attacked", "adversary", "evaluated", "reported", "retained", "noised", "balanced",
-                         "staged", "taught"):
+                         "looked_at", "of_one_fake", "attacked", "adversary", "evaluated", "reported",
+                         "retained", "by_hand", "of_two_tasks", "noised", "balanced", "staged", "taught"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Sequence
 
 import torch
 
 from . import step
 from .optimizers import checked
 from .replicas import without_wrappers
-from .watching import Watcher
+from .watching import End, Watcher
 
 AMP = {torch.bfloat16: "amp-bf16", torch.float16: "amp-fp16"}
 
@@ -75,6 +75,8 @@ class Discovery(Watcher):
     def __init__(self) -> None:
         self.cast, self.depth, self.passes = Cast(), 0, 0
         self.in_backward = False
+        self.taken: tuple[int, set[int]] = (0, set())  # a call of torch.autograd.grad, and what it is of
+        self.by_hand: set[int] = set()  # those before an optimizer's step
 
     def module_called(self, module: Any, inputs: Any) -> None:
         if self.depth == 0 and not self.in_backward:
@@ -86,9 +88,17 @@ class Discovery(Watcher):
 
     def optimizer_stepped(self, optimizer: Any) -> None:
         self.cast.saw_optimizer(checked(optimizer))
+        call, weights = self.taken
+        if any(id(p) in weights for group in getattr(optimizer, "param_groups", []) for p in group["params"]):
+            self.by_hand.add(call)
 
-    def forward_ended(self, loss: torch.Tensor) -> None:
+    def gradients_taken(self, call: int, inputs: tuple[torch.Tensor, ...]) -> None:
+        weights = {id(x) for x in inputs if x.is_leaf}
+        if weights:
+            self.taken = call, weights
+
+    def forward_ended(self, end: End) -> None:
         self.in_backward = True
 
-    def backward_ended(self) -> None:
+    def backward_ended(self, made: Sequence[torch.Tensor] = ()) -> None:
         self.in_backward, self.passes = False, self.passes + 1

@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
     import torch
 
     from . import (accumulation, compiled, document, exported, history, hooks, host, kernels, loaders,
-                   loops, replicas, scripted, step, streams, values)
+                   loops, replicas, scripted, step, streams, values, watching)
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -128,6 +128,7 @@ def run(arguments: argparse.Namespace) -> None:
     kernels.install()
     scripted.install()
     exported.install()
+    watching.install()
     accumulation.learn()
     asked = history.History()
     with values.Values():

@@ -33,13 +33,14 @@ def missing_of(run: Callable[[], Any], has_backward: bool) -> str:
     place = Lines().place(code.co_filename)[1] + f":{code.co_firstlineno}: " if code else ""
     missing = "step() of a torch.optim.Optimizer, and weights that are written over by hand are not known " \
               "as an update" if has_backward else \
-              "backward(), and gradients of torch.autograd.grad or torch.func.grad are a part of the forward"
+              "backward(), nor torch.autograd.grad() of what an optimizer updates, and gradients of torch.func are a " \
+              "part of the forward"
     return (f"{place}the function that make_step returned calls no {missing}: it is a whole step, up to "
             "the optimizer's (or return the model, its batch and loss)")
 
 
-def run_with(run: Callable[[], Any], writer: Writer) -> Writer:
-    with watched(writer), step.one_count_of_nodes(), writer, on_saved_tensors(writer.pack):
+def run_with(run: Callable[[], Any], writer: Writer, by_hand: frozenset[int]) -> Writer:
+    with watched(writer, by_hand), step.one_count_of_nodes(), writer, on_saved_tensors(writer.pack):
         run()
     writer.ended()
     return writer
@@ -55,7 +56,8 @@ def record(run: Callable[[], Any],
     with watched(found):
         run_or_say_where(run)
     cast = found.cast
-    if found.passes == 0 or not cast.optimizers:
+    by_hand = frozenset() if found.passes else frozenset(found.by_hand)
+    if not (found.passes or by_hand) or not cast.optimizers:
         raise CaptureError(missing_of(run, found.passes > 0))
     whole = cast.as_step()
     optimizers = Optimizers(cast.optimizers, [p for p in whole.model.parameters()
@@ -64,7 +66,7 @@ def record(run: Callable[[], Any],
     compiled.free_what_compiling_left()
     history.mark()
     chance.again()
-    with watched(meter):
+    with watched(meter, by_hand):
         run()
     meter.ended()
     history.mark()
@@ -73,7 +75,7 @@ def record(run: Callable[[], Any],
 
     def written(inside: set[int], for_graph: bool) -> Writer:
         chance.again()
-        return run_with(run, Writer(whole, optimizers, inside, for_graph))
+        return run_with(run, Writer(whole, optimizers, inside, for_graph), by_hand)
 
     first = written(set(), for_graph=True)
     inside = {at for last, oldest in enumerate(first.reaches) for at in range(oldest, last)}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 import torch
 
 from . import step
-from .watching import Watcher
+from .watching import End, Watcher
 
 
 class Meter(Watcher):
@@ -39,13 +39,13 @@ class Meter(Watcher):
         self.is_between = False
         self.passes.append(step.Measured(before=torch.cuda.memory_allocated()))
 
-    def forward_ended(self, loss: torch.Tensor) -> None:
+    def forward_ended(self, end: End) -> None:
         if self.is_between:
             self.begin()
         self.passes[-1].forward = self.most()
         self.in_backward = True
 
-    def backward_ended(self) -> None:
+    def backward_ended(self, made: Sequence[torch.Tensor] = ()) -> None:
         self.passes[-1].backward = self.most()
         self.is_between, self.in_backward = True, False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-from typing import Any
+from typing import Any, Sequence
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -16,7 +16,7 @@ from .inside import Inside
 from .lines import Lines
 from .optimizers import Optimizers
 from .recorder import Recorder, Reference, physical_bytes
-from .watching import Watcher, refuse
+from .watching import End, Watcher, refuse
 
 
 @dataclasses.dataclass
@@ -163,7 +163,7 @@ class Writer(TorchDispatchMode, Watcher):
             if not self.in_backward:
                 self.passes[-1].recorder.note_what_outlives()
 
-    def forward_ended(self, loss: torch.Tensor) -> None:
+    def forward_ended(self, end: End) -> None:
         if self.is_between():
             self.begin()
         self.in_backward = True
@@ -173,10 +173,10 @@ class Writer(TorchDispatchMode, Watcher):
             self.inside = Inside(recorder, Lines().current())
         elif self.for_graph:
             recorder.phase = "idle"
-            self.watch(loss)
+            self.watch(end.loss)
         else:
-            self.note_forward(self.passes[-1], loss)
-            recorder.begin_backward(loss, self.optimizers.trained)
+            self.note_forward(self.passes[-1], end)
+            recorder.begin_backward(end.loss, self.optimizers.trained)
 
     def watch(self, loss: torch.Tensor) -> None:
         graph = self.passes[-1].graph
@@ -187,11 +187,14 @@ class Writer(TorchDispatchMode, Watcher):
             refuse("backward() goes through what was made before the step: detach it")
         self.reaches.append(reached)
 
-    def note_forward(self, at: Pass, loss: torch.Tensor) -> None:
+    def note_forward(self, at: Pass, end: End) -> None:
         recorder = at.recorder
-        at.loss = recorder.reference(loss)
+        at.loss = recorder.reference(end.loss)
         trained = [p for p in self.whole.model.parameters() if p.requires_grad]
-        added = [p for p in trained if p.grad is not None]
+        added = [p for p in trained if p.grad is not None and end.adds]
+        if end.of is not None:
+            asked = set(map(id, end.of))
+            recorder.not_asked = {recorder.number(p) for p in trained if id(p) not in asked}
         # Where all have a gradient from before, that is as if gradients stay.
         at.adds = bool(added)
         at.keeps_gradients = bool(added) and len(added) == len(trained) and all(
@@ -203,13 +206,15 @@ class Writer(TorchDispatchMode, Watcher):
                 recorder.added_to.add(recorder.number(parameter))
         at.saved = step.saved_by(recorder, at.loss)
 
-    def backward_ended(self) -> None:
+    def backward_ended(self, made: Sequence[torch.Tensor] = ()) -> None:
         self.in_backward, self.passes[-1].stepped = False, []
         if (self.inside is not None and self.inside.is_open) or self.for_graph:
             return
         at = self.passes[-1]
-        at.freed = step.gradients_freed(at.recorder, self.optimizers.trained)
-        at.recorder.begin_update([p for p in self.whole.model.parameters() if p.requires_grad])
+        if not made:
+            at.freed = step.gradients_freed(at.recorder, self.optimizers.trained)
+        trained = [p for p in self.whole.model.parameters() if p.requires_grad]
+        at.recorder.begin_update([*made, *(p.grad for p in trained if p.grad is not None)])
 
     def ended(self) -> None:
         recorder = self.recorder

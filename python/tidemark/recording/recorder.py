@@ -244,6 +244,7 @@ class Recorder(TorchDispatchMode):
         self.hooked: list[Any] = []  # weights whose hooks may free their gradients at once
         self.lingering: set[int] = set()  # storages of those among them that did not
         self.added_to: set[int] = set()  # parameters whose gradient is none that a backward leaves
+        self.not_asked: set[int] = set()  # parameters that no gradient is asked of
         self.stretch = Stretch(0, 0, 0, 0)
         self.loss: Reference | None = None
         self.left: list[int] = []  # storages of the forward that are there when the update begins
@@ -418,10 +419,10 @@ class Recorder(TorchDispatchMode):
         run.knows_flops = run.knows_flops or flops is not None
         return result
 
-    def begin_update(self, trained: list[Any]) -> None:
+    def begin_update(self, of_weights: list[torch.Tensor]) -> None:
         """What the backward made and no gradient of a weight is, somebody has: a hook, an activation that
         retains its gradient. The update takes it, too."""
-        gradients = {self.number(p.grad) for p in trained if p.grad is not None}
+        gradients = set(map(self.number, of_weights))
         left = [number for number in self.outstayed.made if number not in gradients]
         size = sum(self.storages[number].bytes for number in left)
         for number in left:

@@ -345,7 +345,7 @@ def tensors_there() -> list[torch.Tensor]:
 
 def update_of(optimizer: Optimizers, recorder: Recorder) -> Update:
     """Runs the optimizer's step and says what it takes beside its states."""
-    recorder.begin_update(optimizer.trained)
+    recorder.begin_update([p.grad for p in optimizer.trained if p.grad is not None])
     with recorder:
         optimizer.step()
     recorder.note_what_outlives()

@@ -19,11 +19,14 @@ class Builder(Operations):
 
     def leave_out_what_is_added_to(self) -> None:
         """A gradient that is there before is an input; what is added to it, a temporary of the
-        backward that makes it. So is what a hook frees at once."""
-        left_out = set(self.recorder.added_to)
-        for number in left_out:
+        backward that makes it. So is what a hook frees at once.
+        What no gradient is asked of has none."""
+        left_out, not_asked = set(self.recorder.added_to), self.recorder.not_asked
+        for number in left_out | not_asked:
             self.storages[number].trainable = False
         for operation in self.recorder.operations:
+            operation.wants = [wants and read.storage not in not_asked
+                               for read, wants in zip(operation.reads, operation.wants)]
             wanted = any(operation.wants)
             operation.wants = [wants and read.storage not in left_out
                                for read, wants in zip(operation.reads, operation.wants)]

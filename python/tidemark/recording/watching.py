@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator
+import dataclasses
+from typing import Any, Callable, Iterator, Sequence
 
 import torch
 
 from .errors import CaptureError
 from .lines import Lines
+
+
+@dataclasses.dataclass
+class End:
+    """Of a forward."""
+
+    loss: torch.Tensor
+    of: Sequence[torch.Tensor] | None = None  # what gradients are asked of; None: all
+    adds: bool = True  # to .grad
 
 
 class Watcher:
@@ -18,14 +28,19 @@ class Watcher:
     def module_left(self, module: Any) -> None: ...
     def optimizer_begins(self) -> None: ...
     def optimizer_stepped(self, optimizer: Any) -> None: ...
-    def forward_ended(self, loss: torch.Tensor) -> None: ...
-    def backward_ended(self) -> None: ...
+    def forward_ended(self, end: End) -> None: ...
+    def backward_ended(self, made: Sequence[torch.Tensor] = ()) -> None: ...  # gradients, where not in .grad
+    def gradients_taken(self, call: int, inputs: tuple[torch.Tensor, ...]) -> None: ...
     def ended(self) -> None: ...
 
 
 def refuse(what: str) -> None:
     place = Lines().current()
     raise CaptureError(f"{place}: {what}" if place else what)
+
+
+def listed(tensors: Any) -> tuple[torch.Tensor, ...]:
+    return (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
 
 
 def loss_among(tensors: Any) -> torch.Tensor:
@@ -36,13 +51,28 @@ def loss_among(tensors: Any) -> torch.Tensor:
     return losses[0]
 
 
+_taken: Callable[..., Any] | None = None  # torch.autograd.grad(), while a step is watched
+
+
+def install() -> None:
+    """Before a user's modules import what is replaced here."""
+    plain = torch.autograd.grad
+
+    def grad(*given: Any, **options: Any) -> Any:
+        return _taken(plain, *given, **options) if _taken is not None else plain(*given, **options)
+
+    torch.autograd.grad = grad
+
+
 @contextlib.contextmanager
-def watched(watcher: Watcher) -> Iterator[None]:
+def watched(watcher: Watcher, by_hand: frozenset[int] = frozenset()) -> Iterator[None]:
+    """`by_hand`: of calls of torch.autograd.grad() those that end passes."""
     from torch.optim.optimizer import (register_optimizer_step_post_hook,
                                        register_optimizer_step_pre_hook)
 
+    global _taken
     plain = torch.autograd.backward
-    is_running = False
+    is_running, calls = False, 0
 
     def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
                  create_graph: bool = False, *more: Any, **options: Any) -> None:
@@ -50,13 +80,32 @@ def watched(watcher: Watcher) -> Iterator[None]:
         given = (tensors, grad_tensors, retain_graph, create_graph, *more)
         if is_running:  # a reentrant checkpoint's
             return plain(*given, **options)
-        watcher.forward_ended(loss_among(tensors))
+        of = options.get("inputs", more[1] if len(more) > 1 else None)
+        watcher.forward_ended(End(loss_among(tensors), listed(of) if of is not None else None))
         is_running = True
         try:
             plain(*given, **options)
         finally:
             is_running = False
         watcher.backward_ended()
+
+    def taken(plain: Any, outputs: Any, inputs: Any, *given: Any, **options: Any) -> Any:
+        nonlocal is_running, calls
+        if is_running:
+            return plain(outputs, inputs, *given, **options)
+        call, calls = calls, calls + 1
+        inputs = listed(inputs)
+        watcher.gradients_taken(call, inputs)
+        if call not in by_hand:
+            return plain(outputs, inputs, *given, **options)
+        watcher.forward_ended(End(loss_among(outputs), inputs, adds=False))
+        is_running = True
+        try:
+            made = plain(outputs, inputs, *given, **options)
+        finally:
+            is_running = False
+        watcher.backward_ended([x for x in made if x is not None])
+        return made
 
     register = torch.nn.modules.module
     hooks = [register.register_module_forward_pre_hook(watcher.module_called),
@@ -66,10 +115,10 @@ def watched(watcher: Watcher) -> Iterator[None]:
                  lambda optimizer, args, kwargs: watcher.optimizer_begins()),
              register_optimizer_step_post_hook(
                  lambda optimizer, args, kwargs: watcher.optimizer_stepped(optimizer))]
-    torch.autograd.backward = backward
+    torch.autograd.backward, _taken = backward, taken
     try:
         yield
     finally:
-        torch.autograd.backward = plain
+        torch.autograd.backward, _taken = plain, None
         for hook in hooks:
             hook.remove()

@@ -401,6 +401,20 @@ def of_two_tasks():
         optimizer.zero_grad()
     return step
 
+def accumulated():
+    """Micro-batches of which each has results of the one before until it has its own; most is there in a forward."""
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 512))
+    optimizer = torch.optim.SGD(model.parameters())
+    batches = [(torch.zeros(128, 64), torch.zeros(128, dtype=torch.long)) for _ in range(3)]
+    def step():
+        for x, y in batches:
+            scores = model(x)
+            loss = F.cross_entropy(scores, y) / 3 + torch.cat([scores.detach()] * 16).mean()
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
 def noised():
     """What is made before the model is called, and kept by a node alone, goes with that."""
     model = nn.Sequential(nn.Linear(65, 256), nn.ReLU(), nn.Linear(256, 64))
@@ -527,7 +541,8 @@ class Held(test_capture.CaptureTest):
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
                          "scripted", "traced", "masked", "truncated", "pushed", "followed",
                          "looked_at", "of_one_fake", "attacked", "adversary", "evaluated", "reported",
-                         "retained", "by_hand", "of_two_tasks", "noised", "balanced", "staged", "taught"):
+                         "retained", "by_hand", "of_two_tasks", "accumulated", "noised", "balanced",
+                         "staged", "taught"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")
                 self.assertEqual(done.returncode, 0, done.stderr)

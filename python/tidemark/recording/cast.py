@@ -92,7 +92,7 @@ class Discovery(Watcher):
         if any(id(p) in weights for group in getattr(optimizer, "param_groups", []) for p in group["params"]):
             self.by_hand.add(call)
 
-    def gradients_taken(self, call: int, inputs: tuple[torch.Tensor, ...]) -> None:
+    def gradients_taken(self, call: int, inputs: list[torch.Tensor]) -> None:
         weights = {id(x) for x in inputs if x.is_leaf}
         if weights:
             self.taken = call, weights

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import bisect
+import collections
 from typing import TYPE_CHECKING, Any
 
 from .parts import Op, Tensor
-from .recorder import Storage
+from .recorder import Recorder, Storage
 from .regions import elements
 from .rows import MOST_OPERANDS
 
@@ -21,6 +22,22 @@ def goes(storage: Storage) -> bool:
     """Is it of before the step, and there until the forward gives a variable another value, or the
     backward is done with it?"""
     return storage.category == "input" and (storage.gone_before is not None or storage.goes_in_backward)
+
+
+def add_what_goes_between(first: Recorder, second: Recorder) -> None:
+    """Of micro-batches the first is written, and variables have what the one before made until the next
+    ones give them another value. A loss stays anyhow."""
+    def key(storage: Storage) -> tuple[Any, ...]:
+        return storage.bytes, storage.dtype, storage.gone_before, storage.goes_in_backward
+
+    known = collections.Counter(key(storage) for storage in first.storages if goes(storage))
+    for number, storage in enumerate(second.storages):
+        if not goes(storage) or number == second.loss_before:
+            continue
+        if known[key(storage)] == 0:
+            first.storages.append(storage)
+        else:
+            known[key(storage)] -= 1
 
 
 def add_what_goes(builder: Builder) -> None:
@@ -82,36 +99,35 @@ def leave_to_variable(builder: Builder, tensor: Tensor) -> None:
 
 def keep_beyond(builder: Builder, tensor: Tensor, outlives: bool, is_left: bool, is_saved: bool) -> None:
     """A variable holds it in the backward, too, to the end of that, or beyond the update, where the one of the step before may
-    be there until this one takes its place. Micro-batches are written once, and have that of the one before."""
+    be there until this one takes its place."""
     maker = next((op for op in builder.ops if tensor in op.outputs), None)
     if maker is None or maker.row is None:
         if not is_saved:
             builder.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
-    elif outlives and len(maker.inputs) < MOST_OPERANDS and takes_a_place(builder, tensor, maker):
-        keep_always(builder, tensor, maker)
-    elif (outlives or is_left) and builder.recording.accumulate == 1:
+    elif outlives and takes_a_place(builder, tensor, maker):
+        write_over(builder, what_goes_for(builder, tensor, maker), tensor, maker)
+    elif outlives or is_left:
         keep_to_the_end(builder, tensor, maker, is_saved)
     elif is_saved:
         pass  # it goes with its node
     elif "gradients" in maker.row:
         maker.also_keeps.append(f"out{maker.outputs.index(tensor)}")
-    elif "runs_once" in maker.row or not keep_with_next(builder, tensor, maker):  # gradients: no variables
-        keep_always(builder, tensor, maker)
+    elif not keep_with_next(builder, tensor, maker):
+        keep_with_loss(builder, tensor)
 
 
 def takes_a_place(builder: Builder, tensor: Tensor, maker: Op) -> bool:
-    """Of one that is there until then, of a weight, or of the micro-batch before."""
-    going, peaks = what_may_go_for(builder, tensor, maker), builder.recorder.live_peaks
-    if going is not None:
-        before = builder.storages[going.number]
-        if before.gone_before >= maker.recorded or before.category != "input":
-            return True
-    return builder.recording.accumulate > 1 and max(peaks.values()) > peaks["forward"]
+    """Of one that is there until then, or of a weight."""
+    going = what_may_go_for(builder, tensor, maker)
+    if going is None or len(maker.inputs) == MOST_OPERANDS:
+        return False
+    before = builder.storages[going.number]
+    return before.gone_before >= maker.recorded or before.category != "input"
 
 
 def keep_to_the_end(builder: Builder, tensor: Tensor, maker: Op, is_saved: bool) -> None:
-    """Until the backward is over, or the update. In a trace it goes with its node, with a gradient of who made it or of who
-    comes after that, or right when the backward begins; what runs then counts it as taken."""
+    """Until the backward is over, or the update. In a trace it goes with its node, with a gradient of who made
+    it or of who comes after that, or right when the backward begins; what runs then counts it as taken."""
     builder.to_the_end.append(tensor)
     if is_saved:
         return
@@ -165,19 +181,8 @@ def keep_with_next(builder: Builder, tensor: Tensor, maker: Op) -> bool:
     return True
 
 
-def keep_always(builder: Builder, tensor: Tensor, maker: Op) -> None:
-    """It is there from step to step, or takes the place of what was: written over that."""
-    if len(maker.inputs) == MOST_OPERANDS:
-        builder.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
-        return
-    before = what_goes_for(builder, tensor, maker)
-    if before is None:
-        before = builder.add(Tensor(builder.unique(f"{tensor.name}.before"), tensor.shape,
-                                    tensor.dtype, "input", tensor.number))
-    write_over(builder, before, tensor, maker)
-
-
 def write_over(builder: Builder, before: Tensor, tensor: Tensor, maker: Op) -> None:
+    """It takes the place of what was."""
     maker.inputs.append(before)
     tensor.held_until = None
     for each in builder.tensors:
@@ -194,12 +199,11 @@ def hold_rest_of_loss(builder: Builder, loss: Tensor) -> None:
         rest = builder.add(Tensor(builder.unique(f"{loss.name}.whole"), shape, loss.dtype,
                                   loss.category, loss.number))
         maker.outputs.append(rest)
-        if what_may_go_for(builder, rest, maker) is None:
-            rest.shape = (elements(shape) - 1,)
         outlives = rest.number in builder.recorder.outlive
         if outlives and takes_a_place(builder, rest, maker):
-            keep_always(builder, rest, maker)
-        elif (outlives or rest.number in builder.recorder.left) and builder.recording.accumulate == 1:
+            return write_over(builder, what_goes_for(builder, rest, maker), rest, maker)
+        rest.shape = (elements(shape) - 1,)
+        if outlives or rest.number in builder.recorder.left:
             keep_to_the_end(builder, rest, maker, is_saved=False)
         else:
             maker.also_keeps.append(f"out{maker.outputs.index(rest)}")
@@ -217,12 +221,11 @@ def what_may_go_for(builder: Builder, tensor: Tensor, maker: Op) -> Tensor | Non
     return list(builder.whole.values())[min(going)[2]] if going else None
 
 
-def what_goes_for(builder: Builder, tensor: Tensor, maker: Op) -> Tensor | None:
+def what_goes_for(builder: Builder, tensor: Tensor, maker: Op) -> Tensor:
     """Where it is there when the new one is made, both are for a while: until a variable gets the new
     one, or what needs the old one goes."""
     found = what_may_go_for(builder, tensor, maker)
-    if found is None:
-        return None
+    assert found is not None
     storage = builder.storages[found.number]
     if storage.gone_before > maker.recorded and len(maker.outputs) < MOST_OPERANDS:
         until = last_before([op.recorded for op in builder.ops], storage.gone_before)

@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 import torch
 
-from . import compiled, step
+from . import compiled, held, step
 from .cast import Discovery
 from .chance import Chance, are_alike, require_alike
 from .errors import CaptureError
@@ -126,6 +126,8 @@ def captured(run: Callable[[], Any], arguments: Any,
     number, chosen = next((i, group) for i, group in enumerate(groups) if at in group)
     first = recordings[chosen[0]]
     first.accumulate, first.update = len(chosen), recordings[chosen[-1]].update
+    if len(chosen) > 1:
+        held.add_what_goes_between(first.recorder, recordings[chosen[1]].recorder)
     for each in (recordings[i].measured for i in chosen):
         for key in ("forward", "backward", "optimizer"):
             setattr(first.measured, key, max(getattr(first.measured, key), getattr(each, key)))

@@ -105,8 +105,9 @@ class Writer(TorchDispatchMode, Watcher):
         """`nodes_made`: of the operation at hand."""
         if self.inside is not None and self.inside.is_open:
             return self.inside.end(self.whole.model, nodes_made)
-        if self.passes and not self.for_graph:
-            self.passes[-1].close(self.optimizers)
+        before = self.passes[-1] if self.passes else None
+        if before is not None and not self.for_graph:
+            before.close(self.optimizers)
         recorder = Recorder(nodes_made)
         self.passes.append(Pass(recorder, Graph(recorder.first_node, recorder.operations)))
         self.inside = None
@@ -115,7 +116,17 @@ class Writer(TorchDispatchMode, Watcher):
         step.groups_of(recorder)
         self.passes[-1].leaves = step.note_what_is_there(recorder, self.whole, self.optimizers)
         self.note_what_else_is_there(recorder)
+        if before is not None:
+            self.note_loss_before(before, recorder)
         recorder.live_peaks = {"begin": recorder.live, "forward": recorder.live}
+
+    @staticmethod
+    def note_loss_before(before: Pass, recorder: Recorder) -> None:
+        assert before.loss is not None
+        key = next((key for key, number in before.recorder.numbers.items() if number == before.loss.storage), None)
+        number = recorder.numbers.get(key) if key is not None else None
+        if number is not None and recorder.storages[number].bytes == before.loss.dtype.itemsize:
+            recorder.loss_before = number
 
     def note_what_else_is_there(self, recorder: Recorder) -> None:
         """Gradients of before, and all that variables hold: averaged weights, teachers."""

@@ -247,6 +247,7 @@ class Recorder(TorchDispatchMode):
         self.not_asked: set[int] = set()  # parameters that no gradient is asked of
         self.stretch = Stretch(0, 0, 0, 0)
         self.loss: Reference | None = None
+        self.loss_before: int | None = None  # of the pass before, where that is one number
         self.left: list[int] = []  # storages of the forward that are there when the update begins
         self.lines = Lines()
 

@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator, Sequence
 import torch
 
 from .errors import CaptureError
+from .leaves import tensors_in
 from .lines import Lines
 
 
@@ -30,7 +31,7 @@ class Watcher:
     def optimizer_stepped(self, optimizer: Any) -> None: ...
     def forward_ended(self, end: End) -> None: ...
     def backward_ended(self, made: Sequence[torch.Tensor] = ()) -> None: ...  # gradients, where not in .grad
-    def gradients_taken(self, call: int, inputs: tuple[torch.Tensor, ...]) -> None: ...
+    def gradients_taken(self, call: int, inputs: list[torch.Tensor]) -> None: ...
     def ended(self) -> None: ...
 
 
@@ -39,8 +40,9 @@ def refuse(what: str) -> None:
     raise CaptureError(f"{place}: {what}" if place else what)
 
 
-def listed(tensors: Any) -> tuple[torch.Tensor, ...]:
-    return (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
+def at_hand(tensors: Any) -> Any:
+    """An iterator's, which are there once."""
+    return tensors if isinstance(tensors, (torch.Tensor, tuple, list, dict)) else tuple(tensors)
 
 
 def loss_among(tensors: Any) -> torch.Tensor:
@@ -75,16 +77,16 @@ def watched(watcher: Watcher, by_hand: frozenset[int] = frozenset()) -> Iterator
     is_running, calls = False, 0
 
     def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
-                 create_graph: bool = False, *more: Any, **options: Any) -> None:
+                 create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> None:
         nonlocal is_running
-        given = (tensors, grad_tensors, retain_graph, create_graph, *more)
+        inputs = None if inputs is None else at_hand(inputs)
+        given = (tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs)
         if is_running:  # a reentrant checkpoint's
-            return plain(*given, **options)
-        of = options.get("inputs", more[1] if len(more) > 1 else None)
-        watcher.forward_ended(End(loss_among(tensors), listed(of) if of is not None else None))
+            return plain(*given)
+        watcher.forward_ended(End(loss_among(tensors), None if inputs is None else tensors_in((inputs,))))
         is_running = True
         try:
-            plain(*given, **options)
+            plain(*given)
         finally:
             is_running = False
         watcher.backward_ended()
@@ -94,17 +96,18 @@ def watched(watcher: Watcher, by_hand: frozenset[int] = frozenset()) -> Iterator
         if is_running:
             return plain(outputs, inputs, *given, **options)
         call, calls = calls, calls + 1
-        inputs = listed(inputs)
-        watcher.gradients_taken(call, inputs)
+        inputs = at_hand(inputs)
+        weights = tensors_in((inputs,))
+        watcher.gradients_taken(call, weights)
         if call not in by_hand:
             return plain(outputs, inputs, *given, **options)
-        watcher.forward_ended(End(loss_among(outputs), inputs, adds=False))
+        watcher.forward_ended(End(loss_among(outputs), weights, adds=False))
         is_running = True
         try:
             made = plain(outputs, inputs, *given, **options)
         finally:
             is_running = False
-        watcher.backward_ended([x for x in made if x is not None])
+        watcher.backward_ended(tensors_in((made,)))
         return made
 
     register = torch.nn.modules.module

@@ -10,9 +10,11 @@ import test_capture
 import test_zoo
 
 SCRIPT = '''
+import functools
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 class Codebook(nn.Module):
     """A buffer that the forward gives a new value; the distances, a variable, hold the old one."""
@@ -415,6 +417,26 @@ def accumulated():
         optimizer.zero_grad()
     return step
 
+class Rerun(nn.Module):
+    """What checkpoints are given by keyword they keep. A ring of references has it beyond the update."""
+
+    def __init__(self):
+        super().__init__()
+        self.given = nn.Linear(16, 64)
+        self.layers = nn.ModuleList(nn.Linear(64, 64) for _ in range(3))
+
+    def forward(self, x):
+        mask = torch.arange(64, device=x.device).add(1.0).expand(64, 64).contiguous()
+        run = lambda layer, x, mask: layer(x).relu() @ mask
+        run.ring = (run, mask)
+        x = self.given(x)
+        for layer in self.layers:
+            x = checkpoint(functools.partial(run, layer, mask=mask), x, use_reentrant=False)
+        return x
+
+def rerun():
+    return Rerun(), torch.zeros(256, 16), lambda y: y.square().mean()
+
 def noised():
     """What is made before the model is called, and kept by a node alone, goes with that."""
     model = nn.Sequential(nn.Linear(65, 256), nn.ReLU(), nn.Linear(256, 64))
@@ -541,7 +563,7 @@ class Held(test_capture.CaptureTest):
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
                          "scripted", "traced", "masked", "truncated", "pushed", "followed",
                          "looked_at", "of_one_fake", "attacked", "adversary", "evaluated", "reported",
-                         "retained", "by_hand", "of_two_tasks", "accumulated", "noised", "balanced",
+                         "retained", "by_hand", "of_two_tasks", "accumulated", "rerun", "noised", "balanced",
                          "staged", "taught"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")

@@ -466,9 +466,11 @@ def let_go(recorder: Recorder, graph: Graph) -> set[int]:
 
 
 def state_of(recorder: Recorder, model: torch.nn.Module) -> set[int]:
-    """New buffers, and what variables hold beyond the update that no node and no function did."""
+    """New buffers, and what variables hold beyond the update that no node and no function did. What
+    checkpoints are called with they hold as long as the loss is there."""
     state = {recorder.number(x) for x in model.buffers() if recorder.knows(x)}
-    for number in recorder.outlive - recorder.kept:
+    given = {x.storage for group in recorder.groups if group.kind == "checkpoint" for x in group.arguments}
+    for number in recorder.outlive - recorder.kept - given:
         made_by = recorder.storages[number].made_by
         if made_by is None or recorder.operations[made_by].group is None:
             state.add(number)

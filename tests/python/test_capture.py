@@ -83,6 +83,46 @@ def sharded(parts=slice(0, 2), whole=True, **options):
         fully_shard(layer, **options)
     return fully_shard(model) if whole else model, *rest
 
+def hybrid():
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    dist.init_process_group("nccl")
+    from torch.distributed.fsdp import fully_shard
+    mesh = init_device_mesh("cuda", (2, 4))
+    model, *rest = sharded(whole=False, mesh=mesh, reshard_after_forward=False)
+    return fully_shard(model, mesh=mesh), *rest
+
+def flat_hybrid(**options):
+    import torch.distributed as dist
+    from torch.distributed.fsdp import ShardingStrategy
+    return flat(sharding_strategy=ShardingStrategy.HYBRID_SHARD, **options)
+
+def in_a_loop():
+    model, batch, loss = sharded()
+    optimizer = torch.optim.AdamW(model.parameters())
+    def step():
+        for last in (False, True):
+            model.set_requires_gradient_sync(last)
+            model(batch).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
+def flat_in_a_loop():
+    model, batch, loss = flat()
+    optimizer = torch.optim.AdamW(model.parameters())
+    def step():
+        model(batch).square().mean().backward()
+        model.clip_grad_norm_(1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
+def prefetching():
+    model, batch, loss = sharded()
+    model.set_modules_to_forward_prefetch(list(model.layers))
+    return model, batch, loss
+
 def kept():
     return sharded(reshard_after_forward=False)
 
@@ -419,6 +459,7 @@ class Capture(CaptureTest):
                                       ("views", "dp=4", "ddp:bucket-view,bucket-mb=50"),
                                       ("sharded", "dp=8", "fsdp2"),
                                       ("kept", "dp=8", "fsdp2:no-reshard"),
+                                      ("hybrid", "dp=8", "fsdp2:no-reshard,shard=4"),
                                       ("flat", "dp=8", "fsdp1"),
                                       ("flat_kept", "dp=8", "fsdp1:no-reshard")):
             done = self.capture(function, ranks=8)
@@ -430,12 +471,21 @@ class Capture(CaptureTest):
             groups = ["layers.0", "layers.1", "layers.2"][:2 if "fsdp2" in str(shard) else 3]
             self.assertEqual([block["name"] for block in trace["blocks"]], groups)
 
+    def test_what_loops_call_of_sharded_modules_is_run(self):
+        for function, shard, micro_batches in (("in_a_loop", "fsdp2", 2), ("flat_in_a_loop", "fsdp1", None)):
+            done = self.capture(function, ranks=8)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            step = self.trace()["step"]
+            self.assertEqual((step["shard"], step.get("accumulate")), (shard, micro_batches))
+
     def test_what_is_not_captured_of_wrappers_is_said(self):
         for function, problem in (("parts_only", "call it on the model itself as well"),
                                   ("mixed", r"MixedPrecisionPolicy\(param_dtype=torch.bfloat16, "
                                             r"reduce_dtype=None\) is not captured"),
                                   ("wide", "different wrappers or policies"),
                                   ("flat_whole", r"NO_SHARD is not captured.*DistributedDataParallel"),
+                                  ("flat_hybrid", "give a device_mesh of two axes"),
+                                  ("prefetching", r"net\.py:\d+: set_modules_to_forward_prefetch\(\) of"),
                                   ("flat_offloaded", "with cpu_offload is not captured")):
             done = self.capture(function, ranks=8)
             self.assertEqual(done.returncode, 1)

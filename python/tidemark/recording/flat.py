@@ -12,9 +12,10 @@ import torch
 
 from . import mixed
 from .errors import CaptureError
-from .sharded_calls import CALLS, Call, is_outermost, ranks_of_job
+from .sharded_calls import CALLS, Call, is_outermost, ranks_in, ranks_of_job
+from .sharded_methods import clip_by
 
-RESHARDS = {"FULL_SHARD": True, "SHARD_GRAD_OP": False}
+RESHARDS = {"FULL_SHARD": True, "SHARD_GRAD_OP": False, "HYBRID_SHARD": True, "_HYBRID_SHARD_ZERO2": False}
 
 
 def require_usual(strategy: str, group: Any, options: dict[str, Any]) -> None:
@@ -22,8 +23,12 @@ def require_usual(strategy: str, group: Any, options: dict[str, Any]) -> None:
         raise CaptureError(f"ShardingStrategy.{strategy} is not captured: give FULL_SHARD or "
                            "SHARD_GRAD_OP" +
                            (" (or DistributedDataParallel)" if strategy == "NO_SHARD" else ""))
+    mesh, is_hybrid = options.get("device_mesh"), "HYBRID" in strategy
+    if is_hybrid and not isinstance(group, tuple) and getattr(mesh, "ndim", 1) != 2:
+        raise CaptureError(f"ShardingStrategy.{strategy} takes the GPUs of a machine for a group, which are not "
+                           "known here: give a device_mesh of two axes")
     prefetch = getattr(options.get("backward_prefetch"), "name", "BACKWARD_PRE")
-    refused = {"a process_group of several": isinstance(group, tuple),
+    refused = {"a process_group of several": isinstance(group, tuple) and not is_hybrid,
                "cpu_offload": getattr(options.get("cpu_offload"), "offload_params", False),
                "ignored_modules": options.get("ignored_modules"),
                "ignored_states": options.get("ignored_states"),
@@ -31,16 +36,20 @@ def require_usual(strategy: str, group: Any, options: dict[str, Any]) -> None:
                f"backward_prefetch={prefetch}": prefetch != "BACKWARD_PRE",
                "forward_prefetch": options.get("forward_prefetch"),
                "limit_all_gathers=False": options.get("limit_all_gathers") is False,
-               "a device_mesh of two axes": getattr(options.get("device_mesh"), "ndim", 1) != 1}
+               "a device_mesh of two axes": getattr(mesh, "ndim", 1) != 1 and not is_hybrid}
     for name, is_given in refused.items():
         if is_given:
             raise CaptureError(f"FullyShardedDataParallel with {name} is not captured: leave it out")
 
 
-def ranks_of(group: Any, mesh: Any) -> int:
+def ranks_of(group: Any, mesh: Any) -> tuple[int, int]:
+    """All, and those of a group of hybrid sharding."""
+    if isinstance(group, tuple):
+        among, beside = (int(each.size()) for each in group)
+        return among * beside, among
     if group is not None:
-        return int(group.size())
-    return int(mesh.size()) if mesh is not None else ranks_of_job()
+        return int(group.size()), 0
+    return ranks_in(mesh) if mesh is not None else (ranks_of_job(), 0)
 
 
 class FullyShardedDataParallel(torch.nn.Module):
@@ -59,14 +68,15 @@ class FullyShardedDataParallel(torch.nn.Module):
                             mixed_precision=mixed_precision,
                             device_mesh=options.get("device_mesh")))
         policy = mixed.policy_of(mixed_precision)
-        CALLS.append(Call(module, ranks_of(process_group, options.get("device_mesh")),
-                          RESHARDS[strategy], policy, "fsdp1"))
+        ranks, among = ranks_of(process_group, options.get("device_mesh"))
+        CALLS.append(Call(module, ranks, RESHARDS[strategy], policy, "fsdp1", among))
         if policy is not None:
             casts_all = getattr(mixed_precision, "cast_forward_inputs", False)
             casts_root = getattr(mixed_precision, "cast_root_forward_inputs", True)
             mixed.apply(policy, module,
                         lambda: casts_all or (casts_root and is_outermost(module)))
         module.no_sync = contextlib.nullcontext  # type: ignore[assignment]
+        module.clip_grad_norm_ = clip_by(module)
         return module
 
 

@@ -19,7 +19,8 @@ from . import mixed
 from .compiled import compile_as
 from .errors import CaptureError
 from .flat import FullyShardedDataParallel
-from .sharded_calls import CALLS, Call, Replicas, bare, ranks_of_job, sharded
+from .sharded_calls import CALLS, Call, Replicas, bare, ranks_in, ranks_of_job, sharded
+from .sharded_methods import give_methods
 
 MIB = 1 << 20
 USUAL_BUCKET_MIB = 25
@@ -91,15 +92,16 @@ def fully_shard(module: Any, *, mesh: Any = None, reshard_after_forward: Any = N
                            "each")
     refused = {"shard_placement_fn": shard_placement_fn is not None,
                "offload_policy": type(offload_policy).__name__ not in ("NoneType", "OffloadPolicy"),
-               "a mesh of two axes": mesh is not None and mesh.ndim != 1,
+               "a mesh of three axes": mesh is not None and mesh.ndim > 2,
                "reshard_after_forward as a number": type(reshard_after_forward) is int}
     refused.update((name, True) for name, value in more.items() if value is not None)
     for name, is_given in refused.items():
         if is_given:
             raise CaptureError(f"fully_shard with {name} is not captured: leave it out")
-    ranks = mesh.size() if mesh is not None else ranks_of_job()
+    ranks, among = ranks_in(mesh) if mesh is not None else (ranks_of_job(), 0)
     policy = mixed.policy_of(mp_policy)
-    CALLS.append(Call(module, ranks, reshard_after_forward, policy, "fsdp2"))
+    CALLS.append(Call(module, ranks, reshard_after_forward, policy, "fsdp2", among))
+    give_methods(module)
     if policy is not None:
         mixed.apply(policy, module, lambda: getattr(mp_policy, "cast_forward_inputs", True))
     return module

@@ -29,6 +29,7 @@ class Call:
     reshards: bool | None
     policy: Policy | None
     kind: str  # of sharding: fsdp2, fsdp1
+    among: int = 0  # ranks of a group, where others have the same shards (hybrid); 0: all
 
     @property
     def name(self) -> str:
@@ -67,14 +68,21 @@ def sharded(model: torch.nn.Module) -> Replicas | None:
     if len(kept) > 1:
         raise CaptureError("reshard_after_forward (or sharding_strategy) says of some modules that "
                            "they stay and of others that they go: give all the same")
-    if len({(call.kind, call.policy and call.policy.parameters) for call in calls}) > 1:
+    if len({(call.kind, call.among, call.policy and call.policy.parameters) for call in calls}) > 1:
         raise CaptureError("the model's parts are sharded with different wrappers or policies of "
-                           "mixed precision: give all the same")
+                           "mixed precision, or on other meshes: give all the same")
     if calls[0].policy is not None and calls[0].ranks == 1:
         raise CaptureError("mixed precision of shards on one rank is not captured: put WORLD_SIZE=2 "
                            "or more before the command")
-    shard = calls[0].kind + (":no-reshard" if kept == {True} else "")
+    options = (["no-reshard"] if kept == {True} else []) + \
+        ([f"shard={calls[0].among}"] if 0 < calls[0].among < calls[0].ranks else [])
+    shard = calls[0].kind + (":" + ",".join(options) if options else "")
     return Replicas(calls[0].ranks, shard, names, calls[0].policy)
+
+
+def ranks_in(mesh: Any) -> tuple[int, int]:
+    """All, and those of a group: of two axes the second cuts, and along the first all have the same."""
+    return int(mesh.size()), int(mesh.size(1)) if mesh.ndim == 2 else 0
 
 
 def require_beside(call: str, names: set[str]) -> None:

@@ -417,6 +417,22 @@ def accumulated():
         optimizer.zero_grad()
     return step
 
+def on_the_host():
+    """Weights, gradients and states of the optimizer are the host's (ZeRO-Offload, by hand)."""
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10))
+    there = [p.detach().cpu().clone().requires_grad_() for p in model.parameters()]
+    optimizer = torch.optim.AdamW(there)
+    x, y = torch.zeros(64, 64), torch.zeros(64, dtype=torch.long)
+    def step():
+        F.cross_entropy(model(x), y).backward()
+        for p, q in zip(model.parameters(), there):
+            q.grad, p.grad = p.grad.cpu(), None
+        optimizer.step()
+        with torch.no_grad():
+            for p, q in zip(model.parameters(), there):
+                p.copy_(q)
+    return step
+
 class Rerun(nn.Module):
     """What checkpoints are given by keyword they keep. A ring of references has it beyond the update."""
 
@@ -563,7 +579,7 @@ class Held(test_capture.CaptureTest):
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
                          "scripted", "traced", "masked", "truncated", "pushed", "followed",
                          "looked_at", "of_one_fake", "attacked", "adversary", "evaluated", "reported",
-                         "retained", "by_hand", "of_two_tasks", "accumulated", "rerun", "noised", "balanced",
+                         "retained", "by_hand", "of_two_tasks", "accumulated", "on_the_host", "rerun", "noised", "balanced",
                          "staged", "taught"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")

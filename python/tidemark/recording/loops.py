@@ -60,8 +60,8 @@ def record(run: Callable[[], Any],
     if not (found.passes or by_hand) or not cast.optimizers:
         raise CaptureError(missing_of(run, found.passes > 0))
     whole = cast.as_step()
-    optimizers = Optimizers(cast.optimizers, [p for p in whole.model.parameters()
-                                              if p.requires_grad])
+    trained = [p for p in whole.model.parameters() if p.requires_grad and p.device.type == "cuda"]
+    optimizers = Optimizers(cast.optimizers, trained)
     meter = Meter()
     compiled.free_what_compiling_left()
     history.mark()

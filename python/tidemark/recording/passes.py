@@ -201,7 +201,7 @@ class Writer(TorchDispatchMode, Watcher):
     def note_forward(self, at: Pass, end: End) -> None:
         recorder = at.recorder
         at.loss = recorder.reference(end.loss)
-        trained = [p for p in self.whole.model.parameters() if p.requires_grad]
+        trained = self.trained()
         added = [p for p in trained if p.grad is not None and end.adds]
         if end.of is not None:
             asked = set(map(id, end.of))
@@ -224,8 +224,11 @@ class Writer(TorchDispatchMode, Watcher):
         at = self.passes[-1]
         if not made:
             at.freed = step.gradients_freed(at.recorder, self.optimizers.trained)
-        trained = [p for p in self.whole.model.parameters() if p.requires_grad]
-        at.recorder.begin_update([*made, *(p.grad for p in trained if p.grad is not None)])
+        at.recorder.begin_update([*made, *(p.grad for p in self.trained() if p.grad is not None)])
+
+    def trained(self) -> list[Any]:
+        """What requires a gradient now, on the device."""
+        return [p for p in self.whole.model.parameters() if p.requires_grad and p.device.type == "cuda"]
 
     def ended(self) -> None:
         recorder = self.recorder

@@ -290,9 +290,10 @@ class Recorder(TorchDispatchMode):
             storage.address = tensor.untyped_storage().data_ptr()
 
     def gradient_before(self, tensor: torch.Tensor, name: str) -> None:
-        is_new = not self.knows(tensor)
+        known = len(self.storages)
         self.there_before(tensor, f"{name}.grad", "input", False)
-        self.storages[self.number(tensor)].is_gradient |= is_new
+        for storage in self.storages[known:]:
+            storage.is_gradient = True
 
     def source_of(self, tensor: torch.Tensor) -> tuple[int, int] | None:
         if not tensor.requires_grad or tensor.grad_fn is None:

@@ -417,6 +417,24 @@ def accumulated():
         optimizer.zero_grad()
     return step
 
+class Scanned(nn.Module):
+    """What it gives is written piece by piece over zeros that are made like what has a gradient (linear attention)."""
+
+    def __init__(self):
+        super().__init__()
+        self.given, self.out = nn.Linear(32, 64), nn.Linear(64, 64)
+
+    def forward(self, x):
+        x = self.given(x)
+        y, state = torch.zeros_like(x), torch.zeros(8, 64, device=x.device)
+        for at in range(4):
+            state = state * 0.9 + x[:, at].tanh()
+            y[:, at] = state * x[:, at]
+        return self.out(y)
+
+def scanned():
+    return Scanned(), torch.zeros(8, 4, 32), lambda y: y.square().mean()
+
 def on_the_host():
     """Weights, gradients and states of the optimizer are the host's (ZeRO-Offload, by hand)."""
     model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10))
@@ -579,7 +597,8 @@ class Held(test_capture.CaptureTest):
                          "curved", "in_eight_bits", "denoised", "distilled", "forced",
                          "scripted", "traced", "masked", "truncated", "pushed", "followed",
                          "looked_at", "of_one_fake", "attacked", "adversary", "evaluated", "reported",
-                         "retained", "by_hand", "of_two_tasks", "accumulated", "on_the_host", "rerun", "noised", "balanced",
+                         "retained", "by_hand", "of_two_tasks", "accumulated", "on_the_host",
+                         "rerun", "scanned", "noised", "balanced",
                          "staged", "taught"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")

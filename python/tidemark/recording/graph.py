@@ -122,7 +122,12 @@ class Graph:
     def settle_by_results(self, operations: list[Operation], storages: list[Storage]) -> None:
         """Of forward-mode differentiation a node is made before zeros are that its operation needs, and
         copies see tensors without a node: who made what is read as the node's, is the node's."""
-        results = {read.source: read.storage for x in operations for read in x.reads if read.source}
+        results: dict[tuple[int, int], int] = {}
+        written_over: set[int] = set()  # nodes of what is read then are of who did
+        for each in operations:
+            results.update((read.source, read.storage) for read in each.reads
+                           if read.source and read.storage not in written_over)
+            written_over |= each.mutates
         owners = {x.node: x for x in operations if x.node in self.ends}
         for (node, _), number in results.items():
             made_by, owner = storages[number].made_by, owners.get(node)

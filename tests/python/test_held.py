@@ -417,6 +417,19 @@ def accumulated():
         optimizer.zero_grad()
     return step
 
+def within():
+    """A step begins with a checkpoint that has others in it."""
+    layers = nn.ModuleList(nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64)) for _ in range(4))
+    optimizer, x = torch.optim.AdamW(layers.parameters()), torch.zeros(64, 64)
+    def both(one, other, x):
+        return checkpoint(other, checkpoint(one, x, use_reentrant=False), use_reentrant=False)
+    def step():
+        y = checkpoint(both, layers[0], layers[1], x, use_reentrant=False)
+        checkpoint(both, layers[2], layers[3], y, use_reentrant=False).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
 class Scanned(nn.Module):
     """What it gives is written piece by piece over zeros that are made like what has a gradient (linear attention)."""
 
@@ -598,7 +611,7 @@ class Held(test_capture.CaptureTest):
                          "scripted", "traced", "masked", "truncated", "pushed", "followed",
                          "looked_at", "of_one_fake", "attacked", "adversary", "evaluated", "reported",
                          "retained", "by_hand", "of_two_tasks", "accumulated", "on_the_host",
-                         "rerun", "scanned", "noised", "balanced",
+                         "rerun", "within", "scanned", "noised", "balanced",
                          "staged", "taught"):
             with self.subTest(function):
                 done = self.capture(function, "--measured", "measured.json")

@@ -40,7 +40,8 @@ def missing_of(run: Callable[[], Any], has_backward: bool) -> str:
 
 
 def run_with(run: Callable[[], Any], writer: Writer, by_hand: frozenset[int]) -> Writer:
-    with watched(writer, by_hand), step.one_count_of_nodes(), writer, on_saved_tensors(writer.pack):
+    with watched(writer, by_hand), step.checkpoints_told_to(writer.checkpoint_called), \
+            step.one_count_of_nodes(), writer, on_saved_tensors(writer.pack):
         run()
     writer.ended()
     return writer

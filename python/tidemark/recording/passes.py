@@ -164,6 +164,10 @@ class Writer(TorchDispatchMode, Watcher):
             at.batch = given[0].shape[0]
         at.recorder.enter_module(self.names.get(module, type(module).__name__), given)
 
+    def checkpoint_called(self) -> None:
+        if self.is_between() and torch.is_grad_enabled():
+            self.begin()
+
     def module_left(self, module: Any) -> None:
         if self.recorder is not None:
             self.recorder.leave_module(self.names.get(module, type(module).__name__))

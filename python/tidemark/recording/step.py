@@ -480,6 +480,17 @@ def state_of(recorder: Recorder, model: torch.nn.Module) -> set[int]:
 # --- what runs as a whole -------------------------------------------------------------------------
 
 _recorder: Recorder | None = None
+_checkpoint_called: Callable[[], None] = lambda: None  # a pass may begin with it
+
+
+@contextlib.contextmanager
+def checkpoints_told_to(called: Callable[[], None]) -> Iterator[None]:
+    global _checkpoint_called
+    plain, _checkpoint_called = _checkpoint_called, called
+    try:
+        yield
+    finally:
+        _checkpoint_called = plain
 
 
 def groups_of(recorder: Recorder | None) -> None:
@@ -523,6 +534,7 @@ def install_groups() -> None:
         return result
 
     def checkpoint(function: Any, *args: Any, **kwargs: Any) -> Any:
+        _checkpoint_called()
         recorder = _recorder
         given = (args, kwargs, held_by(function))
         if recorder is None or not recorder.begin_group("checkpoint", "checkpoint", given):

@@ -123,6 +123,15 @@ def prefetching():
     model.set_modules_to_forward_prefetch(list(model.layers))
     return model, batch, loss
 
+def hooked():
+    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
+    wrapped, *rest = replicated()
+    wrapped.register_comm_hook(None, bf16_compress_hook)
+    return wrapped, *rest
+
+def resharded_to_some():
+    return sharded(reshard_after_forward=2)
+
 def kept():
     return sharded(reshard_after_forward=False)
 
@@ -486,6 +495,8 @@ class Capture(CaptureTest):
                                   ("flat_whole", r"NO_SHARD is not captured.*DistributedDataParallel"),
                                   ("flat_hybrid", "give a device_mesh of two axes"),
                                   ("prefetching", r"net\.py:\d+: set_modules_to_forward_prefetch\(\) of"),
+                                  ("hooked", r"net\.py:\d+: a communication hook changes"),
+                                  ("resharded_to_some", r"net\.py:\d+: fully_shard with reshard_after_forward as"),
                                   ("flat_offloaded", "with cpu_offload is not captured")):
             done = self.capture(function, ranks=8)
             self.assertEqual(done.returncode, 1)

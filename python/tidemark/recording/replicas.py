@@ -21,6 +21,7 @@ from .errors import CaptureError
 from .flat import FullyShardedDataParallel
 from .sharded_calls import CALLS, Call, Replicas, bare, ranks_in, ranks_of_job, sharded
 from .sharded_methods import give_methods
+from .watching import refuse
 
 MIB = 1 << 20
 USUAL_BUCKET_MIB = 25
@@ -64,9 +65,6 @@ def require_bare(model: torch.nn.Module) -> None:
 
 
 def buckets_of(wrapper: Any) -> str:
-    if getattr(wrapper, "_comm_hooks", None):
-        raise CaptureError("a communication hook changes what DistributedDataParallel exchanges: "
-                           "capture without register_comm_hook")
     if getattr(wrapper, "mixed_precision", None) is not None:
         raise CaptureError("DistributedDataParallel(mixed_precision=…) keeps copies that are not "
                            "modelled: capture without it")
@@ -88,8 +86,7 @@ def fully_shard(module: Any, *, mesh: Any = None, reshard_after_forward: Any = N
                 **more: Any) -> Any:
     """Notes that the module is a group; its parameters stay as they are."""
     if not isinstance(module, torch.nn.Module):
-        raise CaptureError("fully_shard on several modules as one group is not captured: call it on "
-                           "each")
+        refuse("fully_shard on several modules as one group is not captured: call it on each")
     refused = {"shard_placement_fn": shard_placement_fn is not None,
                "offload_policy": type(offload_policy).__name__ not in ("NoneType", "OffloadPolicy"),
                "a mesh of three axes": mesh is not None and mesh.ndim > 2,
@@ -97,7 +94,7 @@ def fully_shard(module: Any, *, mesh: Any = None, reshard_after_forward: Any = N
     refused.update((name, True) for name, value in more.items() if value is not None)
     for name, is_given in refused.items():
         if is_given:
-            raise CaptureError(f"fully_shard with {name} is not captured: leave it out")
+            refuse(f"fully_shard with {name} is not captured: leave it out")
     ranks, among = ranks_in(mesh) if mesh is not None else (ranks_of_job(), 0)
     policy = mixed.policy_of(mp_policy)
     CALLS.append(Call(module, ranks, reshard_after_forward, policy, "fsdp2", among))
@@ -136,6 +133,11 @@ class Noticing:
 # --- process groups -----------------------------------------------------------------------------
 
 
+def refuse_hook(*_: Any, **__: Any) -> None:
+    refuse("a communication hook changes what DistributedDataParallel exchanges: capture without "
+           "register_comm_hook")
+
+
 def as_inside(wrapper: Any, *inputs: Any, **more: Any) -> Any:
     """DistributedDataParallel's forward without what exchanges gradients, no_sync() or not."""
     return wrapper.module(*inputs, **more)
@@ -160,6 +162,7 @@ def install() -> None:
               store=FakeStore())
 
     nn.parallel.DistributedDataParallel.forward = as_inside  # type: ignore[method-assign]
+    nn.parallel.DistributedDataParallel.register_comm_hook = refuse_hook  # type: ignore[method-assign]
     for name in ("torch.distributed", "torch.distributed.distributed_c10d",
                  "torch.distributed.device_mesh"):
         module = sys.modules.get(name)

@@ -11,7 +11,6 @@ processor time of the whole processes, of which imports take 4 to 5 s.
 """
 
 import argparse
-import contextlib
 import json
 import os
 import pathlib
@@ -31,7 +30,7 @@ def peak(function, precision, optimizer):
     import models
     import torch
     from tidemark.recording.optimizers import BY_NAME
-    from tidemark.recording.step import call, loss_of, place, step_in
+    from tidemark.recording.step import forward, place, step_in
     from torch.distributed._tools.mem_tracker import MemTracker
 
     torch.backends.cudnn.enabled = False  # as in a capture
@@ -44,9 +43,7 @@ def peak(function, precision, optimizer):
     tracker.track_external(step.model, update)
     with tracker:
         for _ in range(2):
-            with (torch.autocast("cuda", torch.bfloat16) if precision == "amp-bf16"
-                  else contextlib.nullcontext()):
-                loss = loss_of(step.loss, call(step.model, step.batch), step.batch)
+            loss = forward(step)
             loss.backward()
             update.step()
             update.zero_grad(set_to_none=True)

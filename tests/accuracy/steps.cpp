@@ -3,6 +3,7 @@
 #include <cmath>
 #include <span>
 
+#include "base/error.h"
 #include "tests/accuracy/page.h"
 #include "tests/support/measured_steps.h"
 
@@ -220,12 +221,13 @@ void beside_mem_tracker(Page& page, const std::string& fixture,
     const auto peak = row.find("peak");
     if (!peak) continue;
     const auto step = std::ranges::find(steps, row.at("name").text(), &MeasuredStep::name);
+    CHECK(step != steps.end() && step->replayed);
     const auto add = [&](std::vector<double>& distances, std::int64_t bytes) {
       distances.push_back(std::abs(percent_off(bytes, step->measured.allocated)));
     };
     add(tracked, peak->integer());
     add(captured, step->predicted.allocated);
-    add(replayed, step->replayed ? step->replayed->allocated : step->predicted.allocated);
+    add(replayed, step->replayed->allocated);
     seconds += row.at("seconds").number(0, 1e6);
     capture_seconds += row.at("capture_seconds").number(0, 1e6);
   }

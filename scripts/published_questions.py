@@ -329,4 +329,4 @@ def question_of(program, row, folder):
         return question_of_mosaic(program, row, folder)
     if is_bridge(row):
         return question_of_bridge(row, lambda config: written(config, folder))
-    return question_of_titan(row, lambda config: written(config, folder), cluster_of(program, row, folder))
+    return question_of_titan(program, row, folder, lambda config: written(config, folder), cluster_of(program, row, folder))

@@ -48,6 +48,9 @@ struct ReferenceQuirks {
   bool batched_weight_gradient = false;  ///< Mesa: dW per sample, [batch, out, in], then summed
   bool synchronizes_host = false;        ///< PaReprop: the host waits for events
   bool two_new_streams = false;  ///< PaReprop: both streams are new, with pools of their own
+  /// PyTorch's selective checkpoints: what is kept for recovery stays until its region's graph is
+  /// gone, also where nobody reads it.
+  bool holds_unread = false;
 
   bool operator==(const ReferenceQuirks&) const = default;
 };

@@ -31,6 +31,7 @@ inline constexpr std::array quirk_rows = {
     QuirkRow{"copies_by_group", &ReferenceQuirks::copies_by_group},
     QuirkRow{"batched_weight_gradient", &ReferenceQuirks::batched_weight_gradient},
     QuirkRow{"synchronizes_host", &ReferenceQuirks::synchronizes_host},
+    QuirkRow{"holds_unread", &ReferenceQuirks::holds_unread},
     QuirkRow{"two_new_streams", &ReferenceQuirks::two_new_streams}};
 
 /// A list of Plan that names an op by tensor: when it is copied, or when a variable lets go of it.

@@ -50,6 +50,9 @@ class Forms {
     add_planned(PlanForm::Blocks, "blocks", "--form blocks --python-out FILE.py");
     if (all_.refusal.empty()) add_counted();
     add_policies();
+    add_named("every second product", "checkpoint:op",
+              "--activation_checkpoint.mode selective --activation_checkpoint.selective_ac_option "
+              "op (torchtitan)");
     add_named("all blocks", "checkpoint",
               "gradient_checkpointing=True (transformers), gradient_checkpointing: true (axolotl), "
               "enable_activation_checkpointing: True (torchtune), jax.checkpoint(block) (JAX)");
@@ -106,7 +109,9 @@ class Forms {
   }
 
   void add_named(std::string name, std::string_view strategy, std::string paste) {
-    const Report report = report_of(plan_step(trace_, parse_strategy(strategy)));
+    PlannedStep step = plan_step(trace_, parse_strategy(strategy));
+    if (!step.refusal.empty()) return add_none(std::move(name));
+    const Report report = report_of(std::move(step));
     if (!keeps_budget(report)) return add_none(std::move(name));
     add(std::move(name), std::move(paste), report);
   }

@@ -14,7 +14,7 @@
 namespace tidemark::cli {
 namespace {
 
-enum class Recomputed : std::uint8_t { Nothing, Attention, Blocks, Other };
+enum class Recomputed : std::uint8_t { Nothing, Attention, ByOp, Blocks, Other };
 
 struct Launch {
   StepOptions step = {};
@@ -51,8 +51,10 @@ Launch launch_of(const LayoutRequest& request, const MeshLayout& layout) {
   if (strategy.plan || strategy.components.size() != 1) return launch;
   const auto& component = strategy.components.front();
   if (component.row->name != "checkpoint") return launch;
-  launch.recomputed =
-      component.arguments.has("selective") ? Recomputed::Attention : Recomputed::Blocks;
+  if (component.arguments.has("sqrt")) return launch;
+  launch.recomputed = component.arguments.has("selective") ? Recomputed::Attention
+                      : component.arguments.has("op")      ? Recomputed::ByOp
+                                                           : Recomputed::Blocks;
   launch.every = component.arguments.number("every").value_or(1);
   return launch;
 }
@@ -100,7 +102,8 @@ LaunchLine megatron_line(const Launch& launch) {
   constexpr std::string_view program = "Megatron-LM";
   if (launch.sharing != Sharding::Kind::Megatron)
     return without(program, "its data parallelism is --shard megatron");
-  if (launch.recomputed == Recomputed::Other) return without(program, no_such_strategy(launch));
+  if (launch.recomputed == Recomputed::Other || launch.recomputed == Recomputed::ByOp)
+    return without(program, no_such_strategy(launch));
   const PipelineSchedule schedule = launch.step.schedule.value_or(PipelineSchedule());
   if (schedule.kind == PipelineSchedule::Kind::GPipe) return without(program, "it has no GPipe");
   if (schedule.splits_backward()) return without(program, "it has no zero-bubble schedules");
@@ -237,8 +240,11 @@ LaunchLine titan_line(const Launch& launch) {
   if (launch.size(Axis::Context) > 1)
     line += fmt::format(" --parallelism.context_parallel_degree {}", launch.size(Axis::Context));
   if (is_piped) line += titan_stages(launch, *launch.step.schedule);
-  const bool is_full = launch.recomputed == Recomputed::Blocks;
-  line += fmt::format(" --activation_checkpoint.mode {}", is_full ? "full" : "none");
+  line += fmt::format(" --activation_checkpoint.mode {}",
+                      launch.recomputed == Recomputed::Blocks ? "full"
+                      : launch.recomputed == Recomputed::ByOp
+                          ? "selective --activation_checkpoint.selective_ac_option op"
+                          : "none");
   return {program, line, ""};
 }
 

@@ -37,6 +37,9 @@ Activations that are not the family's own (steps_activations.json):
 Models' own checkpointing, beside adapters and alone (steps_checkpointed.json):
     --cases scripts/capture_steps/checkpointed_cases.py
 
+The same under a policy that keeps what attention and every second product give (steps_policy.json):
+    --cases scripts/capture_steps/policy_cases.py
+
 What nobody thought of (steps_by_chance.json, with SEED=11 COUNT=100 in the environment, then with 32 and
 40, 57 and 22, 61 and 60, 65 and 30, 66 and 30, 67 and 30, 68 and 30, 69 and 30, 70 and 32, 72 and 40;
 steps_by_chance_transformers-5.json, with 12 and 40, 31 and 40, 58 and 22, 62 and 60, 71 and 36, 73 and 36;
@@ -183,10 +186,31 @@ def build_model(case):
         model = peft.get_peft_model(model, peft.PrefixTuningConfig(
             task_type="CAUSAL_LM", **case["prefix"]))
     if case.get("checkpoint"):
-        model.gradient_checkpointing_enable(dict(use_reentrant=False))
+        policy = dict(context_fn=keep_every_second_product) if case["checkpoint"] == "op" else {}
+        model.gradient_checkpointing_enable(dict(use_reentrant=False, **policy))
         if "lora" in case:
             model.enable_input_require_grads()
     return model.train()
+
+
+def keep_every_second_product():
+    """The policy of torchtitan's SelectiveAC: what attention and products give stays, but every second mm runs again."""
+    import torch
+    from torch._functorch.partitioners import get_default_op_list
+    from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+
+    kept = {packet.default for packet in get_default_op_list().compute_intensive_ops}
+    products = dict.fromkeys((False, True), 0)
+
+    def policy(context, operator, *arguments, **options):
+        if operator == torch.ops.aten.mm.default:
+            products[context.is_recompute] += 1
+            stays = products[context.is_recompute] % 2 == 1
+        else:
+            stays = operator in kept
+        return CheckpointPolicy.MUST_SAVE if stays else CheckpointPolicy.PREFER_RECOMPUTE
+
+    return create_selective_checkpoint_contexts(policy)
 
 
 def use_liger(model):

@@ -126,6 +126,16 @@ class Marking {
       wanted_[index(storage)] = false;
       require_present(storage, end - 1);
     }
+    for (std::size_t i = begin; plan_.quirks.holds_unread && i < end; ++i) hold_unread(i);
+  }
+
+  // One use more, of whoever holds it.
+  void hold_unread(std::size_t i) {
+    for (const TensorId output : trace_.outputs(trace_.ops[i])) {
+      if (!is_kept_for_recovery(plan_, output) || result_.uses[index(output)] > 0) continue;
+      result_.uses[index(output)] = 1;
+      result_.reads_kept[index(output)] = true;
+    }
   }
 
   // What no gradient needs is not kept just because it is read again: it is made again with the

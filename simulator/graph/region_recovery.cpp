@@ -38,14 +38,34 @@ void RegionRecovery::recover(const Region& region, Lane lane, OpId at) {
   if (names_inputs && is_checkpoint(recovery_, region)) name_inputs(region);
   recover_ops(index(region.split), index(region.end), lane);
   recover_ops(index(region.begin), index(region.split), lane);
+  if (plan_.quirks.holds_unread) let_go_of_unread(region);
 }
 
-// A checkpoint names what its function was called with until the last of the tensors that the
-// function saved is released: until the gradients of the first op that packs any.
-void RegionRecovery::name_inputs(const Region& region) {
+// The last of the tensors that a checkpoint's function saved is released, and with it all that it
+// holds: the gradients of the first op that packs any.
+OpId RegionRecovery::end_of_function(const Region& region) const {
   OpId until = no_op;
   for (OpId op = region.end; op != no_op; op = last_that_packs(trace_, needs_, region.begin, op))
     until = op;
+  return until;
+}
+
+// What a policy keeps and nobody reads.
+void RegionRecovery::let_go_of_unread(const Region& region) {
+  const OpId until = end_of_function(region);
+  for (std::size_t i = index(region.begin); i < index(region.end); ++i) {
+    for (const TensorId output : trace_.outputs(trace_.ops[i])) {
+      if (!is_kept_for_recovery(plan_, output) || needs_.uses[index(output)] > 0) continue;
+      if (values_.present.reads_to_come(output) == 0) continue;
+      values_.present.name(output, until);
+      if (values_.present.count_read(output)) values_.forget(output, position_);
+    }
+  }
+}
+
+// A checkpoint names what its function was called with.
+void RegionRecovery::name_inputs(const Region& region) {
+  const OpId until = end_of_function(region);
   for (std::size_t i = index(region.begin); i < index(region.end); ++i) {
     if (!recovery_.reruns[i]) continue;
     for (const TensorId input : trace_.inputs(trace_.ops[i])) {

@@ -22,7 +22,9 @@ class RegionRecovery {
   void recover(const Region& region, Lane lane, OpId at);
 
  private:
+  OpId end_of_function(const Region& region) const;
   void name_inputs(const Region& region);
+  void let_go_of_unread(const Region& region);
   void recover_ops(std::size_t begin, std::size_t end, Lane lane);
   void rerun(std::size_t op, std::size_t end, Lane lane);
   void read(TensorId storage, std::size_t at, std::size_t end);

@@ -1,12 +1,15 @@
 // Activation checkpointing (arXiv 1604.06174): between the inputs of segments nothing is kept; a
-// segment runs again before its gradients. Selective recomputation (arXiv 2205.05198) does so for
-// the attention core only.
+// segment runs again before its gradients, but for what a policy keeps of it. Selective
+// recomputation (arXiv 2205.05198) does so for the attention core only.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "simulator/needs.h"
 #include "simulator/parallel/stage_trace.h"
 #include "simulator/strategies/consumers.h"
+#include "simulator/strategies/kept_calls.h"
 #include "simulator/strategies/regions.h"
 #include "simulator/strategies/strategy.h"
 
@@ -28,7 +31,7 @@ bool recompute_inside(const Trace& trace, const Needs& needs, Region region, Pla
     for (const TensorId output : trace.outputs(trace.ops[i])) {
       if (trace[output].storage != output || needs.uses[index(output)] == 0) continue;
       if (is_number(trace, i, output)) continue;
-      if (last_forward_use(needs, output) >= region.end || !select(output)) continue;
+      if (last_forward_use(needs, output) >= region.end || !select(i, output)) continue;
       decide(plan, output, Action::Recompute, reason);
       any = true;
     }
@@ -38,24 +41,28 @@ bool recompute_inside(const Trace& trace, const Needs& needs, Region region, Pla
 
 // The function of a segment runs again as a whole, up to the last op that holds anything: what no
 // gradient needs is made with the rest, but where another segment reads it, too, and it stays. What
-// is written over stays as well, and so nothing is made from it in vain.
+// is written over stays as well, and so nothing is made from it in vain. The results of `kept` ops
+// stay.
 class WholeFunction {
  public:
-  WholeFunction(const Trace& trace, const Needs& needs, Plan& plan)
-      : trace_(trace), needs_(needs), plan_(plan), stays_(trace.tensors.size()) {}
+  WholeFunction(const Trace& trace, const Needs& needs, const std::vector<bool>& kept, Plan& plan)
+      : trace_(trace), needs_(needs), kept_(kept), plan_(plan), stays_(trace.tensors.size()) {}
 
   void rerun(Region region) {
     const std::size_t stop = index(end_of_reruns(trace_, needs_, region.begin, region.end));
-    for (std::size_t i = index(region.begin); i < stop; ++i) {
+    for (std::size_t i = index(region.begin); i < index(region.end); ++i) {
       const Op& op = trace_.ops[i];
+      if (i >= stop && !kept_[i]) continue;
       // What ranks exchange is not the function's: who gathers parameters does so where they are
       // read.
-      if (is_view(op.kind) || row_of(op.kind).work == Work::Exchange) continue;
+      if (is_view(op.kind) || (row_of(op.kind).work == Work::Exchange && !kept_[i])) continue;
       const auto stays = [&](TensorId input) { return stays_[index(trace_[input].storage)]; };
       const bool runs = !needs_.runs_once[i] && std::ranges::none_of(trace_.inputs(op), stays);
       for (const TensorId output : trace_.outputs(op)) {
         if (trace_[output].storage != output || needs_.uses[index(output)] > 0) continue;
-        if (!runs)
+        if (kept_[i])
+          keep_for_recovery(plan_, output);
+        else if (!runs)
           stays_[index(output)] = true;
         else if (last_forward_use(needs_, output) < region.end)
           decide(plan_, output, Action::Recompute, "made again with all else of its segment");
@@ -66,6 +73,7 @@ class WholeFunction {
  private:
   const Trace& trace_;
   const Needs& needs_;
+  const std::vector<bool>& kept_;  ///< by op
   Plan& plan_;
   std::vector<bool> stays_;  ///< by storage: of what no gradient needs
 };
@@ -109,13 +117,15 @@ std::vector<Region> segments_of_model(const Trace& trace) {
   return segments;
 }
 
+// By op, `kept`: its results stay.
 Refusal checkpoint_segments(const Trace& trace, const Needs& needs,
-                            const std::vector<Region>& segments, Plan& plan) {
+                            const std::vector<Region>& segments, const std::vector<bool>& kept,
+                            Plan& plan) {
   bool any = false;
-  WholeFunction function(trace, needs, plan);
+  WholeFunction function(trace, needs, kept, plan);
   for (const Region& region : segments) {
     if (recompute_inside(trace, needs, region, plan, "recomputed from its segment's kept input",
-                         [](TensorId) { return true; })) {
+                         [&](std::size_t op, TensorId) { return !kept[op]; })) {
       function.rerun(region);
       any = true;
     }
@@ -123,6 +133,20 @@ Refusal checkpoint_segments(const Trace& trace, const Needs& needs,
   }
   number_chains(plan);
   return any ? Refusal{} : "no block keeps anything for its backward";
+}
+
+Refusal checkpoint_segments(const Trace& trace, const Needs& needs,
+                            const std::vector<Region>& segments, Plan& plan) {
+  return checkpoint_segments(trace, needs, segments, std::vector<bool>(trace.ops.size()), plan);
+}
+
+Refusal checkpoint_by_op(const Trace& trace, const Needs& needs, Plan& plan) {
+  const std::vector<Region> segments = segments_of_model(trace);
+  if (const OpId op = with_unknown_calls(trace, segments); op != no_op)
+    return fmt::format("which calls '{}' makes, of which a policy could keep some, is not known",
+                       trace[op].name);
+  plan.quirks.holds_unread = true;
+  return checkpoint_segments(trace, needs, segments, kept_by_op(trace, segments), plan);
 }
 
 // The ops from the product that makes the scores to the one that mixes the values.
@@ -145,9 +169,9 @@ Refusal checkpoint_attention(const Trace& trace, const Needs& needs, Plan& plan)
     const std::optional<Region> core = attention_core(trace, block);
     if (!core) continue;
     const std::int64_t map_size = numel(trace[trace.outputs(trace[core->begin])[0]].shape);
-    any |= recompute_inside(trace, needs, *core, plan,
-                            "an attention map, recomputed from the kept queries and keys",
-                            [&](TensorId t) { return numel(trace[t].shape) == map_size; });
+    any |= recompute_inside(
+        trace, needs, *core, plan, "an attention map, recomputed from the kept queries and keys",
+        [&](std::size_t, TensorId t) { return numel(trace[t].shape) == map_size; });
     add_region(plan, *core);
   }
   number_chains(plan);
@@ -164,6 +188,7 @@ Refusal checkpoint_blocks(const Trace& trace, const Needs& needs,
                           const StrategyArguments& arguments, Plan& plan) {
   if (trace.blocks.empty()) return "the trace names no blocks to checkpoint";
   if (arguments.has("selective")) return checkpoint_attention(trace, needs, plan);
+  if (arguments.has("op")) return checkpoint_by_op(trace, needs, plan);
   if (arguments.has("sqrt")) {
     const auto root = std::llround(std::sqrt(static_cast<double>(trace.blocks.size())));
     return checkpoint_segments(trace, needs,

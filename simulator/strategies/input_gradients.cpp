@@ -115,7 +115,8 @@ void give_gradient(TraceEdit& edit, TensorId old, Name name) {
 }  // namespace
 
 bool asks_for_input_gradients(const StrategySpec::Component& component) {
-  return component.row->decide == checkpoint_blocks && component.arguments.chosen.empty();
+  if (component.row->decide != checkpoint_blocks) return false;
+  return component.arguments.chosen.empty() || component.arguments.has("op");
 }
 
 std::optional<Trace> add_input_gradients(const Trace& trace) {

@@ -60,6 +60,9 @@ struct OptionContradiction {
   std::string_view why;
 };
 
+constexpr std::string_view op_counts_in_blocks =
+    "op keeps by number of the products of what the model itself checkpoints";
+
 constexpr std::array option_contradictions = {
     OptionContradiction{"checkpoint", "sqrt", "every=K",
                         "sqrt chooses the length of the segments itself"},
@@ -71,6 +74,10 @@ constexpr std::array option_contradictions = {
                         "selective recomputes the core of each attention, not segments of blocks"},
     OptionContradiction{"checkpoint", "selective", "sqrt",
                         "selective recomputes the core of each attention, not segments of blocks"},
+    OptionContradiction{"checkpoint", "op", "blocks", op_counts_in_blocks},
+    OptionContradiction{"checkpoint", "op", "every=K", op_counts_in_blocks},
+    OptionContradiction{"checkpoint", "op", "sqrt", op_counts_in_blocks},
+    OptionContradiction{"checkpoint", "op", "selective", op_counts_in_blocks},
     OptionContradiction{"mesa", "released", "bits=B",
                         "the published code stores a byte per element"},
     OptionContradiction{"mesa", "delayed", "released",
@@ -231,7 +238,8 @@ const std::vector<StrategyRow>& strategies() {
        {{"every=K", "segments of K blocks instead of one"},
         {"sqrt", "segments as long as the square root of the number of blocks"},
         {"blocks", "each block, also where the model's own checkpointing wraps whole stages"},
-        {"selective", "only the attention maps are recomputed"}},
+        {"selective", "only the attention maps are recomputed"},
+        {"op", "attention and every second product stay, as torchtitan's SelectiveAC keeps them"}},
        nullptr,
        checkpoint_blocks},
       {"mesa",

@@ -12,6 +12,7 @@
 namespace tidemark::cli::launch_lines_test {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -163,6 +164,17 @@ TEST(Launch, SaysStagesToTorchtitan) {
   EXPECT_THAT(chunks, HasSubstr("pipeline_parallel_layers_per_stage 1 "));
   EXPECT_EQ(asked.schedule({PipelineSchedule::Kind::OneForwardOneBackward, 1, {1, 3}}).titan(),
             "none: stages dealt out by hand need module_fqns_per_model_part");
+}
+
+TEST(Launch, SaysPoliciesToTorchtitanAlone) {
+  Asked asked(fsdp2, "checkpoint:op");
+  asked.ranks(Axis::Data, 4);
+  EXPECT_THAT(asked.titan(), EndsWith("--activation_checkpoint.mode selective "
+                                      "--activation_checkpoint.selective_ac_option op"));
+  EXPECT_EQ(Asked(fsdp2, "checkpoint:sqrt").ranks(Axis::Data, 4).titan(),
+            "none: it has no options for checkpoint:sqrt");
+  EXPECT_EQ(Asked(megatron, "checkpoint:op").ranks(Axis::Data, 4).megatron(),
+            "none: it has no options for checkpoint:op");
 }
 
 // Without stages, micro-batches are what the global batch makes of them.

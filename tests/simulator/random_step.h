@@ -281,6 +281,7 @@ inline Plan random_plan(const Trace& trace, Dice& dice) {
   plan.quirks.batched_weight_gradient = dice.one_in(4);
   plan.quirks.synchronizes_host = dice.one_in(4);
   plan.quirks.two_new_streams = dice.one_in(4);
+  plan.quirks.holds_unread = dice.one_in(4);
   if (dice.one_in(4)) plan.value_release_after = detail::draw_ends(trace, dice);
   if (dice.one_in(4)) plan.gradient_release_after = detail::draw_ends(trace, dice);
   if (dice.one_in(3))

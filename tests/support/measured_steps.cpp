@@ -124,6 +124,14 @@ StepBytes predicted_bytes(const MeasuredStep& step, const std::shared_ptr<const 
   return bytes;
 }
 
+// A model's own checkpointing, true, or under which policy, "op".
+std::string strategy_of(JsonView view) {
+  const auto checkpoint = view.find("checkpoint");
+  if (!checkpoint) return "vanilla";
+  if (checkpoint->kind() == JsonKind::Boolean) return "checkpoint";
+  return fmt::format("checkpoint:{}", checkpoint->text());
+}
+
 }  // namespace
 
 // peft's names of modules and numbers, as --tuning has them.
@@ -179,7 +187,7 @@ std::vector<MeasuredStep> measured_steps(const std::string& fixture) {
     MeasuredStep step{.name = std::string(view.at("name").text()),
                       .options = options_of(view),
                       .device = device_of(view),
-                      .strategy = view.boolean_or("checkpoint", false) ? "checkpoint" : "vanilla",
+                      .strategy = strategy_of(view),
                       .measured = measured_bytes(view),
                       .predicted = {},
                       .replayed = {}};

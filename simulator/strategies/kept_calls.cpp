@@ -1,0 +1,43 @@
+// A policy sees calls in the order in which they are made, and counts them anew in each segment.
+#include "simulator/strategies/kept_calls.h"
+
+#include <algorithm>
+#include <array>
+
+#include "traces/aten_calls.h"
+
+namespace tidemark {
+namespace {
+
+// Norms, activations and softmaxes are named calls, too, and cheap to make again.
+constexpr std::array dear = {OpKind::Linear, OpKind::MatMul, OpKind::Conv2d, OpKind::FlashAttention,
+                             OpKind::ReduceScatter};
+
+// A bias is a part of the call: aten.addmm.
+bool is_plain_product(const Op& op) { return op.kind == OpKind::Linear && op.inputs < 3; }
+
+}  // namespace
+
+std::vector<bool> kept_by_op(const Trace& trace, const std::vector<Region>& segments) {
+  std::vector<bool> kept(trace.ops.size());
+  for (const Region& segment : segments) {
+    std::size_t products = 0;
+    for (std::size_t i = index(segment.begin); i < index(segment.end); ++i) {
+      const Op& op = trace.ops[i];
+      if (is_plain_product(op) && ++products % 2 == 0) continue;
+      const bool is_dear = std::ranges::find(dear, op.kind) != dear.end();
+      const bool may_stay = op.kind == OpKind::ReduceScatter || may_be_saved(trace, op);
+      kept[i] = is_dear && may_stay;
+    }
+  }
+  return kept;
+}
+
+OpId with_unknown_calls(const Trace& trace, const std::vector<Region>& segments) {
+  for (const Region& segment : segments)
+    for (std::size_t i = index(segment.begin); i < index(segment.end); ++i)
+      if (!has_known_calls(trace, trace.ops[i])) return static_cast<OpId>(i);
+  return no_op;
+}
+
+}  // namespace tidemark

@@ -81,6 +81,13 @@ constexpr std::array rows = {
     Row{"--loss fused-linear",
         "makes the gradients of the logits part by part with the loss (Liger)", "", Relief::Loss,
         true, has_tokens, [](Scenario& s) { s.step.loss = parse_token_loss("fused-linear"); }},
+    Row{"--loss fused",
+        "writes the gradient of the logits over them, without fp32 copies (Transformer Engine)", "",
+        Relief::Loss, true,
+        [](const Scenario& s) {
+          return has_tokens(s) && find_framework(s.step.framework).vocabulary_loss;
+        },
+        [](Scenario& s) { s.step.loss = parse_token_loss("fused"); }},
     Row{"--liger",
         "Liger's kernels keep less beside norms, SwiGLU, rotations and the loss, and run faster",
         "", Relief::Activations, false,

@@ -110,9 +110,11 @@ def refusal_of_megatron(row):
         return "parameters that are stored in eight bits"
     if options.get("fp8-format") and options.get("fp8-recipe") != "tensorwise":
         return f"eight bits by the recipe '{options.get('fp8-recipe')}'"
+    if options.get("cross-entropy-loss-fusion") and options.get("cross-entropy-fusion-impl") != "te":
+        return "a loss in kernels that torch.compile makes"
     for option, what in [("use-megatron-fsdp", "Megatron-FSDP"),
                          ("multi-latent-attention", "latent attention with Megatron-LM's kernels"),
-                         ("mtp-num-layers", "prediction of several tokens"), ("cross-entropy-loss-fusion", "a fused loss")]:
+                         ("mtp-num-layers", "prediction of several tokens")]:
         if options.get(option):
             return what
     if options.get("moe-token-dispatcher-type", "alltoall") != "alltoall":
@@ -288,9 +290,16 @@ def question_of_megatron(program, row, folder):
                 "--attention", "math" if is_materialized else "sdpa", "--mesh", mesh, "--shard", megatron_sharding(row), "--cluster",
                 cluster_of(program, row, folder), "--strategies", "checkpoint" if row["recompute"] == "full" else "vanilla", "--format", "json"]
     question += megatron_schedule(row) + (["--linears", "fp8"] if options.get("fp8-format") else [])
+    if options.get("cross-entropy-loss-fusion"):
+        question += ["--loss", "fused"]
     if row["pp"] > 1:
         question += ["--rank", f"pp{row['pp'] - 1}"]
     return question + (["--sp"] if row["sequence_parallel"] and row["tp"] > 1 else [])
+
+
+def fused_loss(text):
+    """SimuMax's docs/strategy.md: its "cross-entropy fusion" is --cross-entropy-fusion-impl te."""
+    return ["--loss", "fused"] if "cross-entropy fusion" in text else []
 
 
 def question_of_simumax(program, row, folder):
@@ -303,7 +312,8 @@ def question_of_simumax(program, row, folder):
     return ["compare", path, "-b", str(row["micro_batch"]), "--accumulate", str(row["grad_accumulation"]), "-s", str(row["sequence"]),
             "--precision", "bf16", "--master-weights", "--framework", "megatron", "--mesh", mesh, "--shard",
             "megatron" if row["zero"] else "megatron:whole-states", "--cluster", cluster_of(program, row, folder), "--strategies",
-            "vanilla", "--format", "json"] + context_form(row) + (["--sp"] if row["sequence_parallel"] and row["tp"] > 1 else [])
+            "vanilla", "--format", "json"] + context_form(row) + fused_loss(row["notes"].get("framework", "")) + (
+                ["--sp"] if row["sequence_parallel"] and row["tp"] > 1 else [])
 
 
 def question_of_mosaic(program, row, folder):

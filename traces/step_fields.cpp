@@ -48,9 +48,13 @@ StepField in_fused_form(StepField row) {
   return row;
 }
 
-// What TRL's pairs keep is known beside one row of versions, of a model that is whole on its rank.
-StepField with_known_pairs(StepField row) {
+// Transformer Engine's kernel is Megatron-LM's; what TRL's pairs keep is known beside one row of
+// versions, of a model that is whole on its rank.
+StepField with_known_loss(StepField row) {
   row.defect = [](const StepOptions& step) -> std::string {
+    if (has_fused_loss(step) && !find_framework(step.framework).vocabulary_loss)
+      return "fused is Transformer Engine's, for Megatron-LM (take --framework megatron, or "
+             "--liger)";
     if (!scores_pairs(step)) return defect_of(step.loss);
     if (find_framework(step.framework).name != default_framework)
       return fmt::format("TRL's pairs are known beside {} (take that --framework)",
@@ -188,14 +192,16 @@ std::vector<StepField> arithmetic() {
                          "some tokens of a batch are padding: language models take an explicit "
                          "mask, and other attention kernels",
                          "true"}}}),
-      with_known_pairs(field<&StepOptions::loss>(
+      with_known_loss(field<&StepOptions::loss>(
           {.key = "loss",
            .noun = "loss",
            .switches = {{"--loss", "NAME",
                          "the logits of a language model never as a whole: chunked:8 (checkpointed "
                          "chunks of rows), fused-linear (Liger's, which makes the gradients "
                          "while it makes the loss), or dpo (TRL's: a sample is a pair, beside a "
-                         "frozen reference) and dpo:precomputed (what that says is data)"}}})),
+                         "frozen reference) and dpo:precomputed (what that says is data); or as a "
+                         "whole, but without fp32 copies: fused (Transformer Engine's, with "
+                         "--framework megatron)"}}})),
       field<&StepOptions::expert_load>(
           {.key = "expert_load",
            .noun = "expert load",

@@ -13,7 +13,8 @@ namespace {
 constexpr std::array token_loss_names = {
     Named{TokenLoss::Kind::Chunked, std::string_view("chunked")},
     Named{TokenLoss::Kind::FusedLinear, std::string_view("fused-linear")},
-    Named{TokenLoss::Kind::Dpo, std::string_view("dpo")}};
+    Named{TokenLoss::Kind::Dpo, std::string_view("dpo")},
+    Named{TokenLoss::Kind::Fused, std::string_view("fused")}};
 static_assert(is_in_order(token_loss_names));
 
 }  // namespace
@@ -25,6 +26,10 @@ TokenLoss parse_token_loss(std::string_view text) {
   if (loss.kind == TokenLoss::Kind::FusedLinear) {
     if (colon != text.size())
       throw UsageError("loss: 'fused-linear' takes no arguments: its chunks follow from the sizes");
+    return loss;
+  }
+  if (loss.kind == TokenLoss::Kind::Fused) {
+    if (colon != text.size()) throw UsageError("loss: 'fused' takes no arguments");
     return loss;
   }
   if (loss.kind == TokenLoss::Kind::Dpo) {
@@ -48,6 +53,10 @@ std::string to_text(const TokenLoss& loss) {
   const std::string name(token_loss_names[static_cast<std::size_t>(loss.kind)].name);
   if (loss.precomputed) return name + ":precomputed";
   return loss.kind == TokenLoss::Kind::Chunked ? fmt::format("{}:{}", name, loss.chunks) : name;
+}
+
+bool has_fused_loss(const StepOptions& options) {
+  return options.loss && options.loss->kind == TokenLoss::Kind::Fused;
 }
 
 bool scores_pairs(const StepOptions& options) {

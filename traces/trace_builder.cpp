@@ -479,7 +479,12 @@ void require_used_options(const Trace& trace) {
   const auto scores_words = [](const OpaqueRow& row) {
     return is_chunked_loss(row) || is_preference_loss(row);
   };
-  if (trace.step.loss && std::ranges::none_of(trace.opaque_rows, scores_words))
+  const auto is_fused = [](const Op& op) { return op.kind == OpKind::VocabularyLoss; };
+  const bool is_elsewhere = trace.step.mesh[Axis::Pipeline] > 1;  // on the last stage
+  const bool is_scored = has_fused_loss(trace.step)
+                             ? is_elsewhere || std::ranges::any_of(trace.ops, is_fused)
+                             : std::ranges::any_of(trace.opaque_rows, scores_words);
+  if (trace.step.loss && !is_scored)
     throw UsageError(fmt::format(
         "--loss: {} has no logits of the next words (or caps them), which is what {} is for",
         trace.model, to_text(*trace.step.loss)));

@@ -131,6 +131,8 @@ LaunchLine megatron_line(const Launch& launch) {
     line += fmt::format(" --num-layers-per-virtual-pipeline-stage {}",
                         launch.blocks / launch.size(Axis::Pipeline) / schedule.chunks);
   line += megatron_sharing(*launch.step.shard);
+  if (has_fused_loss(launch.step))
+    line += " --cross-entropy-loss-fusion --cross-entropy-fusion-impl te";
   if (launch.recomputed == Recomputed::Attention) line += " --recompute-granularity selective";
   if (launch.recomputed == Recomputed::Blocks)
     line += fmt::format(

@@ -400,6 +400,7 @@ Cost CostModel::adding(const Schedule& schedule, const Run& run) const {
 // up over ranks, a number per row.
 Cost CostModel::vocabulary_loss(const Op& op, double bytes) const {
   const Tensor& logits = trace_[trace_.inputs(op)[0]];
+  if (has_fused_loss(trace_.step)) return fused_loss(logits, bytes);
   constexpr double passes = 6;
   const Cost alone = kernels_.elementwise(bytes + passes * count_of(size(logits)), count(logits),
                                           traffic_.forward_kernels(op));
@@ -407,6 +408,18 @@ Cost CostModel::vocabulary_loss(const Op& op, double bytes) const {
   const Bytes per_row{numel(logits.shape) / logits.shape.back() * size_of(logits.dtype)};
   const Cost sum = collective({Pattern::AllReduce, Axis::Tensor, per_row});
   return then(alone, then(sum, then(sum, sum)));
+}
+
+// Transformer Engine's two kernels (pytorch/triton/cross_entropy.py of 2.17): one reads the logits
+// for each row's largest, its sum and the target's, in fp32, which ranks gather; one reads them
+// again and writes.
+Cost CostModel::fused_loss(const Tensor& logits, double bytes) const {
+  constexpr int kernels = 2, per_row = 3;
+  const Cost alone = kernels_.elementwise(bytes + count_of(size(logits)), count(logits), kernels);
+  if (trace_.step.mesh[Axis::Tensor] == 1) return alone;
+  const Bytes gathered{numel(logits.shape) / logits.shape.back() * per_row *
+                       size_of(DType::Float32) * trace_.step.mesh[Axis::Tensor]};
+  return then(alone, collective({Pattern::AllGather, Axis::Tensor, gathered}));
 }
 
 // It takes thread blocks, moves memory and fills a link, each for as long as it runs.

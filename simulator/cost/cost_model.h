@@ -46,6 +46,7 @@ class CostModel {
   Cost packing(const Schedule& schedule, const Run& run) const;
   Cost adding(const Schedule& schedule, const Run& run) const;
   Cost vocabulary_loss(const Op& op, double bytes) const;
+  Cost fused_loss(const Tensor& logits, double bytes) const;
   Cost collective(const Exchange& exchange) const;
 
   const Trace& trace_;

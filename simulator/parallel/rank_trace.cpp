@@ -169,12 +169,13 @@ class RankTrace {
     edit_.redirect(y, now);
   }
 
-  // Megatron-LM computes it in fp32 and writes the softmax over the logits.
+  // Megatron-LM computes it in fp32 and writes the softmax over the logits; Transformer Engine up to
+  // 2.17 writes the gradient over them in their own dtype (pytorch/triton/cross_entropy.py).
   void loss(OpId id) {
     const Op& op = from_[id];
     const TensorId scores = from_.inputs(op)[0];
     TensorId logits = edit_.map(scores);
-    if (edit_[logits].dtype != DType::Float32) {
+    if (edit_[logits].dtype != DType::Float32 && !has_fused_loss(from_.step)) {
       Tensor wide{.name = edit_.name(op.name + ".float"), .shape = edit_[logits].shape};
       logits = edit_.emit(OpKind::Cast, wide.name, {logits}, wide);
     }
@@ -184,6 +185,7 @@ class RankTrace {
         id, OpKind::VocabularyLoss, 2, 1,
         {{.name = edit_.name(op.name + ".softmax"),
           .shape = edit_[logits].shape,
+          .dtype = edit_[logits].dtype,
           .storage = edit_[logits].storage},
          {.name = edit_.name(op.name + ".elsewhere"), .shape = rows, .dtype = DType::Bool},
          {.name = edit_.name(op.name + ".targets"), .shape = rows, .dtype = DType::Int64}});

@@ -166,6 +166,13 @@ TEST(Launch, SaysStagesToTorchtitan) {
             "none: stages dealt out by hand need module_fqns_per_model_part");
 }
 
+TEST(Launch, SaysFusedLossesToMegatron) {
+  Asked asked(megatron);
+  asked.ranks(Axis::Data, 4).request.scenario.step.loss = parse_token_loss("fused");
+  EXPECT_THAT(asked.megatron(),
+              HasSubstr(" --cross-entropy-loss-fusion --cross-entropy-fusion-impl te"));
+}
+
 TEST(Launch, SaysPoliciesToTorchtitanAlone) {
   Asked asked(fsdp2, "checkpoint:op");
   asked.ranks(Axis::Data, 4);

@@ -83,7 +83,8 @@ namespace {
 TensorId words_loss(TraceBuilder& b, const HiddenWords& hidden, const DecoderHead& head) {
   const TensorId x = hidden.x, tied = head.is_tied ? hidden.table : no_tensor;
   const TensorId bias = head.bias ? b.parameter("lm_head.bias", {head.vocabulary}) : no_tensor;
-  if ((b.step().loss || b.step().liger) && head.logit_cap == 0)
+  const bool has_no_logits = (b.step().loss && !has_fused_loss(b.step())) || b.step().liger;
+  if (has_no_logits && head.logit_cap == 0)
     return chunked_token_loss(b, x, vocabulary_table(b, "lm_head", x, tied, head.vocabulary), bias);
   TensorId logits = vocabulary_head(b, "lm_head", x, tied, head.vocabulary, bias);
   if (head.logit_cap > 0) logits = b.capped("logits", logits, head.logit_cap);

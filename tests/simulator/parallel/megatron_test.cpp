@@ -156,5 +156,46 @@ TEST(MegatronFramework, WritesTheSoftmaxOverFp32Logits) {
   EXPECT_THAT(check(trace), IsEmpty());
 }
 
+StepOptions with_fused_loss(std::int64_t ranks) {
+  StepOptions options{.batch = 2, .framework = "megatron", .loss = parse_token_loss("fused")};
+  options.mesh[Axis::Tensor] = ranks;
+  return options;
+}
+
+// Transformer Engine's kernel writes the gradient over the logits as they are, and leaves no copy.
+TEST(MegatronFramework, WritesTheGradientOverTheLogitsOfAFusedLoss) {
+  for (const std::int64_t ranks : {1, 2}) {
+    const Trace trace = build_rank_trace(small_gpt2(), with_fused_loss(ranks));
+    const auto loss = std::ranges::find(trace.ops, OpKind::VocabularyLoss, &Op::kind);
+    ASSERT_NE(loss, trace.ops.end());
+    const TensorId logits = trace.inputs(*loss)[0], gradient = trace.outputs(*loss)[1];
+    EXPECT_EQ(trace[logits].dtype, DType::BFloat16);
+    EXPECT_EQ(trace[gradient].dtype, DType::BFloat16);
+    EXPECT_EQ(trace[gradient].storage, trace[logits].storage);
+    EXPECT_THAT(check(trace), IsEmpty());
+    EXPECT_THAT(validate(trace, lower(planned(trace, "vanilla"))), IsEmpty());
+  }
+}
+
+TEST(MegatronFramework, AloneHasAFusedLoss) {
+  StepOptions options = with_fused_loss(1);
+  options.framework = "transformers-4.57";
+  const Trace trace = build_trace(small_gpt2(), options);
+  EXPECT_THAT([&] { require_used_options(trace); },
+              testing::ThrowsMessage<UsageError>(testing::HasSubstr("take --framework megatron")));
+}
+
+// Its norms are one kernel, which reads and keeps 16 bits.
+TEST(MegatronFramework, KeepsTheInputsOfNormsInTheirOwnBits) {
+  const Trace trace = build_rank_trace(small_llama(), {.batch = 2, .framework = "megatron"});
+  int norms = 0;
+  for (const Op& op : trace.ops) {
+    if (op.kind != OpKind::RmsNorm) continue;
+    ++norms;
+    EXPECT_EQ(trace[trace.inputs(op)[0]].dtype, DType::BFloat16) << op.name;
+  }
+  EXPECT_EQ(norms, 7);
+}
+
 }  // namespace
 }  // namespace tidemark::megatron_test

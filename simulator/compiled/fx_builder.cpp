@@ -31,11 +31,13 @@ FxId FxBuilder::external(TensorId id) {
   return last();
 }
 
-// What eager code makes once, or beside the step, is a part of the graph: constants, masks (which
-// cost nothing to make again) and rotary tables, of which the angles are a product.
+// What eager code makes once, or beside the step, is a part of the graph: constants, and of a whole
+// model's masks (which cost nothing to make again) and rotary tables, of which the angles are a
+// product.
 FxId FxBuilder::made_here(const InputFill& fill, const Tensor& tensor) {
   if (const auto* constant = std::get_if<fill::Constant>(&fill))
     return full(constant->value, tensor);
+  if (!region_.makes_masks) return no_fx;
   if (std::holds_alternative<fill::CausalMask>(fill) ||
       std::holds_alternative<fill::PaddingMask>(fill))
     return pointwise(fmt::format("mask {}", tensor.name), {}, tensor.shape, tensor.dtype, "mask");

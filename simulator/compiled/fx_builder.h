@@ -12,7 +12,8 @@ namespace tidemark {
 
 class FxBuilder {
  public:
-  explicit FxBuilder(const Trace& trace) : trace_(trace), has_gradient_(requires_gradient(trace)) {
+  FxBuilder(const Trace& trace, const FxRegion& region)
+      : trace_(trace), region_(region), has_gradient_(requires_gradient(trace)) {
     graph_.by_tensor.assign(trace.tensors.size(), no_fx);
   }
 
@@ -113,6 +114,7 @@ class FxBuilder {
   std::string with_attributes(std::string name) const;
 
   const Trace& trace_;
+  const FxRegion& region_;
   FxGraph graph_;
 
  private:

@@ -14,13 +14,15 @@ namespace {
 
 class FxTracer : FxBuilder {
  public:
-  explicit FxTracer(const Trace& trace) : FxBuilder(trace) {}
+  FxTracer(const Trace& trace, const FxRegion& region) : FxBuilder(trace, region) {}
 
   FxGraph run() && {
-    for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
+    for (std::size_t i = index(region_.begin); i < index(region_.end); ++i) {
       begin(static_cast<OpId>(i));
       call();
     }
+    for (const TensorId output : region_.outputs)
+      graph_.returned.push_back(graph_.by_tensor[index(output)]);
     fold_casts();
     return std::move(graph_);
   }
@@ -382,6 +384,26 @@ FxId base_of(const FxGraph& graph, FxId id) {
   return id;
 }
 
-FxGraph fx_graph_of(const Trace& trace) { return FxTracer(trace).run(); }
+FxRegion whole_step(const Trace& trace) {
+  return {OpId{0}, static_cast<OpId>(trace.ops.size()), {trace.loss}, true};
+}
+
+FxRegion region_of(const Trace& trace, const Block& block) {
+  FxRegion region{block.begin, block.end, {}};
+  std::vector<bool> is_made(trace.tensors.size());
+  for (std::size_t i = index(block.begin); i < index(block.end); ++i)
+    for (const TensorId output : trace.outputs(trace.ops[i])) is_made[index(output)] = true;
+  for (std::size_t i = index(block.end); i < trace.ops.size(); ++i)
+    for (const TensorId input : trace.inputs(trace.ops[i]))
+      if (input != no_tensor && is_made[index(input)]) {
+        region.outputs.push_back(input);
+        is_made[index(input)] = false;
+      }
+  return region;
+}
+
+FxGraph fx_graph_of(const Trace& trace, const FxRegion& region) {
+  return FxTracer(trace, region).run();
+}
 
 }  // namespace tidemark

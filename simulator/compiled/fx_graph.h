@@ -39,7 +39,7 @@ struct FxNode {
   OpId op = no_op;               ///< that makes the call; none of inputs
   TensorId tensor = no_tensor;   ///< the trace's, which has this value
   std::string_view suffix = {};  ///< behind the op's name, where the trace has no such tensor
-  bool is_random = false;        ///< draws numbers in the kernel that it is fused into
+  bool is_random = false;        ///< draws numbers, by a seed of the step's, where it is fused
   bool is_sum = false;           ///< of its operands, whose gradients are that of the sum
   bool in_backward = false;      ///< a call of the backward that needs nothing but forward values
 };
@@ -60,6 +60,16 @@ struct FxGraph {
   const FxNode& operator[](FxId id) const { return calls[index(id)]; }
 };
 
+/// Ops [begin, end), which are one graph.
+struct FxRegion {
+  OpId begin{}, end{};
+  std::vector<TensorId> outputs;  ///< what ops behind it read, and the loss
+  bool makes_masks = false;  ///< and rotary tables, too, which are given to it else: a whole model
+};
+
+FxRegion whole_step(const Trace& trace);
+FxRegion region_of(const Trace& trace, const Block& block);
+
 /// A tuple has no size of its own.
 Bytes size(const FxNode& call);
 
@@ -67,6 +77,6 @@ Bytes size(const FxNode& call);
 FxId base_of(const FxGraph& graph, FxId id);
 
 /// Calls that are alike are made once. UsageError where an op has no known calls.
-FxGraph fx_graph_of(const Trace& trace);
+FxGraph fx_graph_of(const Trace& trace, const FxRegion& region);
 
 }  // namespace tidemark

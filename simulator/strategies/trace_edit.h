@@ -48,9 +48,11 @@ class TraceEdit {
   /// As emit_beside, an opaque op.
   TensorId emit_beside(OpId beside, OpaqueRow row, Name name,
                        std::initializer_list<TensorId> inputs, const Tensor& output);
-  /// An opaque op outside of blocks; ids of the new trace.
-  void emit_opaque(Name name, OpaqueRow row, std::span<const TensorId> inputs,
+  /// An opaque op in the block of an op of the old trace; ids of the new trace.
+  void emit_opaque(OpId beside, Name name, OpaqueRow row, std::span<const TensorId> inputs,
                    std::span<const TensorId> outputs);
+  /// The op that was written last ends the life of what an old one, which is not copied, would.
+  void stand_for(OpId old) { new_op_[index(old)] = static_cast<OpId>(to_.ops.size() - 1); }
   /// What no op makes, or what the next one will.
   TensorId external(const Tensor& tensor) { return add_tensor(tensor); }
   TensorId parameter(Name name, const Shape& shape, const Tensor& like);

@@ -26,7 +26,7 @@ Trace trace_of(Build build, Precision precision = Precision::Fp32) {
 
 /// What the values are called that the backward of the op reads, in order.
 std::vector<std::string> read_by(const Trace& trace, std::string_view op, bool by_kernel) {
-  const FxGraph graph = fx_graph_of(trace);
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
   std::vector<std::string> names;
   for (const BackwardRead& read : graph.backward) {
     if (read.op != op_named(trace, op) || read.by_kernel != by_kernel) continue;
@@ -47,7 +47,7 @@ TEST(FxGraph, OfALayerNormHasTheNormalizedInput) {
       trace_of([](TraceBuilder& b, TensorId x) { return b.layer_norm("norm", x, 1e-5); });
   EXPECT_THAT(read_by(trace, "norm", false), ElementsAre("normalized", "div", "norm.weight"));
   EXPECT_THAT(read_by(trace, "norm", true), IsEmpty());
-  const FxGraph graph = fx_graph_of(trace);
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
   const auto later = std::ranges::count(graph.calls, true, &FxNode::in_backward);
   EXPECT_EQ(later, 1);
 }
@@ -57,7 +57,7 @@ TEST(FxGraph, OfTwoNormsOfOneInputDividesOnceInTheBackward) {
   const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
     return b.add("sum", b.layer_norm("a", x, 1e-5), b.layer_norm("b", x, 1e-5));
   });
-  const FxGraph graph = fx_graph_of(trace);
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
   EXPECT_EQ(calls_named(graph, "normalized"), 1u);
   EXPECT_EQ(calls_named(graph, "div"), 1u);
   EXPECT_EQ(std::ranges::count(graph.calls, true, &FxNode::in_backward), 1);
@@ -69,7 +69,7 @@ TEST(FxGraph, HasNoCallsThatNobodyReads) {
     StepOptions step{.batch = 2, .framework = "transformers-4.57"};
     if (!sees_images(find_model(model).config)) step.sequence = 24;
     const Trace trace = build_trace(find_model(model), step);
-    const FxGraph graph = fx_graph_of(trace);
+    const FxGraph graph = fx_graph_of(trace, whole_step(trace));
     std::vector<bool> is_read(graph.calls.size());
     for (const FxNode& call : graph.calls)
       for (const FxId read : call.reads) is_read[index(read)] = true;
@@ -89,7 +89,7 @@ TEST(FxGraph, OfACastOfACastCastsOnce) {
     const TensorId narrow = b.cast("narrow", b.relu("h", x), DType::BFloat16);
     return b.relu("y", b.cast("wide", narrow, DType::Float32));
   });
-  const FxGraph graph = fx_graph_of(trace);
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
   const FxNode& wide = graph[graph.by_tensor[index(tensor_named(trace, "wide"))]];
   EXPECT_EQ(wide.kind, FxKind::View);
   EXPECT_EQ(graph[wide.reads[0]].dtype, DType::Float32);
@@ -101,7 +101,7 @@ TEST(FxGraph, OfACastThatOthersReadTooKeepsIt) {
     const TensorId wide = b.relu("y", b.cast("wide", narrow, DType::Float32));
     return b.add("sum", wide, b.relu("z", narrow));
   });
-  const FxGraph graph = fx_graph_of(trace);
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
   EXPECT_EQ(graph[graph.by_tensor[index(tensor_named(trace, "wide"))]].kind, FxKind::Pointwise);
   EXPECT_EQ(graph[graph.by_tensor[index(tensor_named(trace, "narrow"))]].dtype, DType::BFloat16);
 }
@@ -111,7 +111,7 @@ TEST(FxGraph, OfACastThatABackwardCastsAgainKeepsIt) {
   const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
     return b.silu("y", b.cast("narrow", b.relu("h", x), DType::BFloat16));
   });
-  const FxGraph graph = fx_graph_of(trace);
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
   EXPECT_EQ(graph[graph.by_tensor[index(tensor_named(trace, "narrow"))]].dtype, DType::BFloat16);
 }
 
@@ -123,7 +123,7 @@ TEST(FxGraph, OfAProductInFp32UnderAutocastReadsCastsInTheBackward) {
   const Trace amp = trace_of(build, Precision::AmpBf16);
   EXPECT_THAT(read_by(amp, "product", true),
               ElementsAre("convert_element_type", "convert_element_type"));
-  const FxGraph graph = fx_graph_of(amp);
+  const FxGraph graph = fx_graph_of(amp, whole_step(amp));
   EXPECT_EQ(std::ranges::count(graph.calls, true, &FxNode::in_backward), 2);
   EXPECT_THAT(read_by(trace_of(build), "product", true), ElementsAre("x", "x"));
 }
@@ -145,7 +145,7 @@ TEST(FxGraph, OfADroppedPathHasANumberPerSample) {
     return b.drop_path("path", b.view("rows", x, {1, 2, 8}), 0.5);
   });
   EXPECT_THAT(read_by(trace, "path", false), ElementsAre("path.mask"));
-  const FxGraph graph = fx_graph_of(trace);
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
   EXPECT_EQ(size(graph[graph.by_tensor[index(tensor_named(trace, "path.mask"))]]), Bytes{4});
 }
 
@@ -155,7 +155,7 @@ TEST(FxGraph, AddsInPlaceInTheWiderDtype) {
     const TensorId narrow = b.relu("h", b.cast("narrow", x, DType::BFloat16));
     return b.add_in_place("sum", narrow, x);
   });
-  const FxGraph graph = fx_graph_of(trace);
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
   const FxNode& sum = graph[graph.by_tensor[index(tensor_named(trace, "sum"))]];
   EXPECT_EQ(sum.dtype, DType::BFloat16);
   const FxNode& cast = graph[sum.reads[0]];
@@ -164,19 +164,38 @@ TEST(FxGraph, AddsInPlaceInTheWiderDtype) {
 }
 
 // The logits, which models return beside the loss.
-TEST(FxGraph, ReturnsWhatIsScored) {
+TEST(FxGraph, ReturnsWhatIsScoredAndTheLoss) {
   const Model model = find_model("gpt2");
   const Trace trace = build_trace(model, {.batch = 1, .sequence = 8});
-  const FxGraph graph = fx_graph_of(trace);
-  ASSERT_EQ(graph.returned.size(), 1u);
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
+  ASSERT_EQ(graph.returned.size(), 2u);
   EXPECT_EQ(trace[graph[graph.returned[0]].tensor].name, "lm_head");
+  EXPECT_EQ(graph[graph.returned[1]].tensor, trace.loss);
+}
+
+// A block reads what is made in front of it: its input, and the rotary table that a whole model's
+// graph makes itself. It returns what the next one reads.
+TEST(FxGraph, OfABlockIsGivenAndReturnsItsEnds) {
+  const Model model = find_model("llama-3.2-1b");
+  const Trace trace = build_trace(model, {.batch = 1, .sequence = 8, .precision = Precision::Bf16});
+  const FxRegion region = region_of(trace, trace.blocks[1]);
+  EXPECT_EQ(region.outputs, std::vector{trace.blocks[2].input});
+  const FxGraph graph = fx_graph_of(trace, region);
+  ASSERT_EQ(graph.returned.size(), 1u);
+  EXPECT_EQ(graph[graph.returned[0]].tensor, trace.blocks[2].input);
+  std::vector<std::string> given;
+  for (const FxNode& call : graph.calls)
+    if (call.kind == FxKind::Input && trace[call.tensor].category != Category::Parameter)
+      given.push_back(std::string(trace[call.tensor].name));
+  EXPECT_EQ(given,
+            (std::vector<std::string>{trace[trace.blocks[1].input].name, "rope.cos", "rope.sin"}));
 }
 
 // bf16 is normalized in fp32; y is rounded.
 TEST(FxGraph, OfSixteenBitsCasts) {
   const Trace trace = trace_of(
       [](TraceBuilder& b, TensorId x) { return b.layer_norm("norm", x, 1e-5); }, Precision::Bf16);
-  EXPECT_EQ(calls_named(fx_graph_of(trace), "convert_element_type"), 2u);
+  EXPECT_EQ(calls_named(fx_graph_of(trace, whole_step(trace)), "convert_element_type"), 2u);
 }
 
 TEST(FxGraph, OfALinearIsAProductWhoseGradientsReadBothOperands) {
@@ -201,7 +220,7 @@ TEST(FxGraph, MakesAlikeCallsOnce) {
     const TensorId a = b.relu("a", b.cast("one", x, DType::BFloat16));
     return b.add("sum", a, b.relu("b", b.cast("two", x, DType::BFloat16)));
   });
-  const FxGraph graph = fx_graph_of(trace);
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
   EXPECT_EQ(graph.by_tensor[index(tensor_named(trace, "a"))],
             graph.by_tensor[index(tensor_named(trace, "b"))]);
 }
@@ -210,7 +229,7 @@ TEST(FxGraph, DrawsEachMaskAnew) {
   const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
     return b.add("sum", b.dropout("a", x, 0.5), b.dropout("b", x, 0.5));
   });
-  const FxGraph graph = fx_graph_of(trace);
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
   EXPECT_EQ(std::ranges::count(graph.calls, true, &FxNode::is_random), 2);
   EXPECT_NE(graph.by_tensor[index(tensor_named(trace, "a.mask"))],
             graph.by_tensor[index(tensor_named(trace, "b.mask"))]);
@@ -222,7 +241,7 @@ TEST(FxGraph, OfWhatNobodyKnowsIsRefusedWithAWayOut) {
     return b.opaque("odd", std::array{x}, std::span(&output, 1), {.operation = "aten::odd"});
   });
   try {
-    fx_graph_of(trace);
+    fx_graph_of(trace, whole_step(trace));
     FAIL() << "was taken";
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("odd, aten::odd, is not known here"));

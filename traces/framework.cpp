@@ -7,8 +7,8 @@ const std::vector<Framework>& frameworks() {
   static const std::vector<Framework> rows = {
       {.name = "transformers-5",
        .title = "PyTorch 2.15, eager; transformers 5.23, peft 0.21",
-       .source = "as transformers-4.57; real steps under PyTorch 2.15.0 and transformers 5.23.0 "
-                 "(tests/reference/steps_transformers-5.json)",
+       .source = "as transformers-4.57; real steps under PyTorch 2.15.0 and transformers 5.23.0: "
+                 "tests/reference/steps_transformers-5.json",
        .shifts_logits = false,
        .shifts_labels = true,
        .repeats_key_heads = false,
@@ -83,6 +83,24 @@ const std::vector<Framework>& frameworks() {
        .blas_handle_per_thread = true,
        .op_scratch = true,
        .compiles = true},
+      {.name = "torch-compile-blocks-2.6",
+       .title = "PyTorch 2.6, torch.compile of each block, as torchtitan does it; all else eager",
+       .source = "as transformers-4.57 outside of blocks, as torch-compile-2.6 inside; "
+                 "apply_compile() of pytorch/torchtitan; real steps: "
+                 "tests/reference/steps_compiled_blocks.json",
+       .shifts_logits = false,
+       .shifts_labels = true,
+       .repeats_key_heads = false,
+       .masks_each_sample = true,
+       .shared_masks = true,
+       .packs_unmasked = true,
+       .returns_weights = true,
+       .vision_softmax_fp32 = true,
+       .adapters_fp32 = true,
+       .keeps_originals = true,
+       .blas_handle_per_thread = true,
+       .op_scratch = true,
+       .compiles_blocks = true},
       {.name = "transformers-4.51",
        .title = "PyTorch 2.6, eager; transformers 4.48 to 4.52, peft from 0.12",
        .source = "as transformers-4.57, but sdpa_attention.py of 4.51.3 makes its heads contiguous "

@@ -107,9 +107,14 @@ struct Framework {
   bool op_scratch = false;               ///< memory that kernels take while they run is known
   bool drops_idle_masks = false;  ///< all models leave out masks that fused attention needs not
   bool compiles = false;  ///< torch.compile: a compiler fuses ops and divides forward and backward
+  bool compiles_blocks = false;  ///< … of each block by itself, between eager code
 
   bool operator==(const Framework&) const = default;
 };
+
+constexpr bool is_compiled(const Framework& framework) {
+  return framework.compiles || framework.compiles_blocks;
+}
 
 const std::vector<Framework>& frameworks();
 

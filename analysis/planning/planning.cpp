@@ -70,7 +70,7 @@ void refuse_meshes(const StepOptions& step, const PlanRequest& request) {
 }
 
 void refuse_compiled(const StepOptions& step) {
-  if (!find_framework(step.framework).compiles) return;
+  if (!is_compiled(find_framework(step.framework))) return;
   throw UsageError(fmt::format(
       "--framework {}: torch.compile decides what such a step keeps, no plan does (take an eager "
       "framework, or capture a model whose blocks are compiled one by one)",

@@ -71,7 +71,9 @@ constexpr std::array rules = {
     Rule{"drops_idle_masks", &Framework::drops_idle_masks,
          "all models leave out masks that fused attention needs not"},
     Rule{"compiles", &Framework::compiles,
-         "torch.compile(model): kernels are fused, and a cheapest cut says what is kept"}};
+         "torch.compile(model): kernels are fused, and a cheapest cut says what is kept"},
+    Rule{"compiles_blocks", &Framework::compiles_blocks,
+         "torch.compile of each block: the same inside of each, and eager code between them"}};
 
 Listing list_frameworks() {
   Listing listing{{{"name", "name"},

@@ -2,6 +2,8 @@
 """What torch.compile(model) keeps and takes, without a GPU, as a JSON fixture.
 
     venv/bin/python scripts/capture_steps/compiled.py > tests/reference/steps_compiled.json
+    venv/bin/python scripts/capture_steps/compiled.py --blocks > tests/reference/steps_compiled_blocks.json
+    venv/bin/python scripts/capture_steps/compiled.py --replicas > tests/reference/steps_compiled_replicas.json
 
 The models, inputs and libraries are those of capture.py. Dynamo traces the model with its loss,
 AOTAutograd divides forward and backward by its min-cut partitioner, Inductor writes code, and that
@@ -9,9 +11,14 @@ code runs in PyTorch's own allocator over the stand-in; kernels of Triton are no
 runs three steps in a child process, of which the third is measured. Steps with adapters need peft,
 which refuses the torchao of this PyTorch: without it.
 
+With --blocks each block of the model is compiled by itself, as torchtitan does it: in a wrapper for
+checkpoints first, where the case has them. All else of the model is eager code. With --replicas
+the step is of one of several ranks, whose wrappers (measure_replicas.py) stand around such blocks:
+what is saved is not measured of these.
+
 Per case:
-  saved       bytes of storages that the compiled graph's node holds; parameters and buffers do not
-              count, nor do views of what counts already
+  saved       bytes of storages that nodes of graphs and of eager operators hold; parameters and
+              buffers do not count, nor do views of what counts already
   requested   most bytes that tensors and scratch asked the allocator for, per phase
   allocated   the same as the allocator counts them, rounded
   reserved    most bytes that the allocator held
@@ -34,6 +41,7 @@ import warnings
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent / "capture_models"))
 sys.path.insert(0, str(HERE.parent.parent / "python"))
 import capture  # noqa: E402
 
@@ -66,8 +74,42 @@ def watch_graphs():
     return calls
 
 
+def compile_blocks(case, model):
+    import torch
+    from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+
+    blocks = next(child for child in model.modules() if isinstance(child, torch.nn.ModuleList))
+    for i, block in enumerate(blocks):
+        if case.get("checkpoint"):
+            block = checkpoint_wrapper(block, preserve_rng_state=False)
+        blocks[i] = torch.compile(block, fullgraph=True)
+        vars(blocks[i])["forward"] = without_modes(blocks[i].forward)
+    return model
+
+
+def shard(case, model):
+    import measure_replicas
+    import torch.distributed as dist
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", rank=0, world_size=case["ranks"], store=FakeStore())
+    return measure_replicas.wrapped(model, case["shard"], case.get("master_weights", False))
+
+
+def without_modes(function):
+    """Dynamo skips what runs under a dispatch mode, as that of the values is."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    def call(*args, **kwargs):
+        with _disable_current_modes():
+            return function(*args, **kwargs)
+
+    return call
+
+
 def measure(case):
     import torch
+    from tidemark.recording.values import Values
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -75,11 +117,18 @@ def measure(case):
     torch._inductor.config.force_disable_caches = True
     if case.get("draw"):
         draw(case["draw"])
-    model = capture.build_model(case)
-    optimizer = capture.OPTIMIZERS["make"](case, model)
-    inputs = capture.build_inputs(case, model)
+    by_blocks = case["compiled"] == "blocks"
+    model = capture.build_model({
+        **case, "checkpoint": case.get("checkpoint") and not by_blocks,
+        "precision": "fp32" if case.get("master_weights") else case["precision"]})
+    values = Values() if by_blocks else contextlib.nullcontext()  # eager code looks at masks
+    with values:
+        inputs = capture.build_inputs(case, model)
     amp = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(case["precision"])
-    compiled = torch.compile(model)
+    compiled = compile_blocks(case, model) if by_blocks else torch.compile(model)
+    if "shard" in case:
+        compiled = model = shard(case, model)
+    optimizer = capture.OPTIMIZERS["make"](case, model)
     gc.collect()
     gc.disable()
     saved = {}
@@ -92,7 +141,7 @@ def measure(case):
 
     def forward():
         autocast = torch.autocast("cuda", amp) if amp else contextlib.nullcontext()
-        with autocast:
+        with values, autocast:
             outputs = compiled(**inputs)
             if case["config"]["model_type"] in capture.BARE:
                 return sum(output.mean() for output in outputs.values())
@@ -112,7 +161,9 @@ def measure(case):
         torch.cuda.reset_peak_memory_stats()
         begin, reserved = torch.cuda.memory_allocated(), 0
         before = torch.cuda.memory_stats()["requested_bytes.all.current"]
-        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        hooks = contextlib.nullcontext() if "shard" in case else \
+            torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+        with hooks:
             loss = forward()
         graphs = len(calls)
         kept = {key: (size, str(tensor.dtype).removeprefix("torch."), list(tensor.shape))
@@ -135,7 +186,8 @@ def measure(case):
         optimizer.zero_grad(set_to_none=True)
         del loss
 
-    parameters = capture.storage_sizes([*model.parameters(), *model.buffers()])
+    parameters = {} if "shard" in case else \
+        capture.storage_sizes([*model.parameters(), *model.buffers()])
     kept = {key: row for key, row in kept.items() if key not in parameters}
     groups = collections.Counter((size, dtype, tuple(shape), labels.get(key, "input"))
                                  for key, (size, dtype, shape) in kept.items())
@@ -190,6 +242,8 @@ def measure_in_child(case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="cases whose name matches this expression")
+    parser.add_argument("--blocks", action="store_true", help="each block is compiled by itself")
+    parser.add_argument("--replicas", action="store_true", help="… of ranks that share parameters")
     parser.add_argument("--draw", help="a file that joint graphs are written to")
     arguments = parser.parse_args()
     if os.environ.get("TIDEMARK_STAND_IN") != "ready":
@@ -201,17 +255,21 @@ def main():
     torch.set_num_threads(1)
     packages = ("torch", "transformers")
     versions = {name: importlib.metadata.version(name) for name in packages}
+    compiled = "blocks" if arguments.blocks or arguments.replicas else "model"
+    cases = "compiled_replica_cases.py" if arguments.replicas else \
+        "compiled_block_cases.py" if arguments.blocks else "compiled_cases.py"
     rows = []
-    for case in runpy.run_path(str(HERE / "compiled_cases.py"))["CASES"]:
+    for case in runpy.run_path(str(HERE / cases))["CASES"]:
         if not re.search(arguments.only, case["name"]):
             continue
-        result = measure_in_child({**case, "draw": arguments.draw})
+        result = measure_in_child({**case, "compiled": compiled, "draw": arguments.draw})
         print(case["name"], result, file=sys.stderr, flush=True)
         if isinstance(result, str):
             continue
         config = json.dumps(case["config"], separators=(",", ":"))  # text, as in its own file
         rows.append({**case, "config": config, **result})
-    print(json.dumps(dict(versions=versions), separators=(",", ":"))[:-1] + ',"steps":[')
+    header = json.dumps(dict(versions=versions, compiled=compiled), separators=(",", ":"))
+    print(header[:-1] + ',"steps":[')
     print(",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]}")
 
 

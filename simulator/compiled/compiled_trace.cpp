@@ -1,10 +1,13 @@
-// The whole step is one region; what there is no graph of is refused.
+// Example, the step of two blocks, each [ … ] one graph:
+//   the model   [ embed ─► block 0 ─► block 1 ─► norm ─► head ─► loss ]
+//   its blocks  embed ─► [ block 0 ] ─► [ block 1 ] ─► norm ─► head ─► loss
 #include "simulator/compiled/compiled_trace.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/error.h"
 #include "simulator/compiled/graph_writer.h"
@@ -17,6 +20,10 @@ constexpr std::array<std::string_view, 19> families = {
     "gpt2",       "llama",  "phi",    "phi3",     "stablelm", "starcoder2", "olmo2",
     "gemma",      "gemma2", "gemma3", "gpt-neox", "falcon",   "t5",         "bert",
     "modernbert", "vit",    "swin",   "clip",     "siglip"};
+/// … whose blocks were compiled one by one (tests/reference/steps_compiled_blocks.json).
+constexpr std::array<std::string_view, 13> families_of_blocks = {
+    "gpt2",  "llama",  "phi",    "phi3",     "stablelm", "starcoder2", "olmo2",
+    "gemma", "gemma2", "gemma3", "gpt-neox", "bert",     "vit"};
 
 // An algorithm runs in one piece: nothing of the compiler holds local variables.
 void forget_frames(const FxRegion& region, Trace& trace) {
@@ -45,22 +52,56 @@ Trace compiled_model(Trace trace) {
   return edit.finish();
 }
 
+// What lies between blocks is eager code, op by op as it was.
+Trace compiled_blocks(Trace trace) {
+  for (const Block& block : trace.blocks) forget_frames(region_of(trace, block), trace);
+  TraceEdit edit(trace);
+  const auto copy = [&](std::size_t begin, OpId end) {
+    for (std::size_t i = begin; i < index(end); ++i) edit.copy(static_cast<OpId>(i));
+  };
+  std::size_t written = 0;
+  for (const Block& block : trace.blocks) {
+    copy(written, block.begin);
+    write_graph(trace, region_of(trace, block), edit);
+    written = index(block.end);
+    edit.stand_for(static_cast<OpId>(written - 1));
+  }
+  copy(written, static_cast<OpId>(trace.ops.size()));
+  return edit.finish();
+}
+
+// What shards parameters and reduces gradients is hooked on blocks, outside of their graphs.
+void refuse_ranks(const StepOptions& step, bool compiles_blocks) {
+  if (compiles_blocks && step.mesh.gpus() != step.mesh[Axis::Data])
+    throw UsageError(fmt::format(
+        "--framework {}: what ranks exchange inside of compiled blocks, or between stages of them, "
+        "is not known here (leave all but dp out of --mesh, or plan the eager step: --framework "
+        "{})",
+        step.framework, default_framework));
+  if (!compiles_blocks && (!step.mesh.is_one() || step.ddp))
+    throw UsageError(fmt::format(
+        "--framework {}: what torch.compile makes of a step of several ranks is not known here "
+        "(leave --mesh, --gpus and --ddp out, take --framework torch-compile-blocks-2.6, or "
+        "capture the compiled step: tidemark capture --help)",
+        step.framework));
+}
+
+void refuse_others(const Trace& trace, std::span<const std::string_view> known) {
+  if (std::ranges::find(known, trace.family) != known.end()) return;
+  throw UsageError(fmt::format(
+      "--framework {}: what torch.compile makes of {} is not known here, only of the families {} "
+      "(capture the compiled step: tidemark capture --help; or plan the eager one: --framework {})",
+      trace.step.framework, trace.model, fmt::join(known, ", "), default_framework));
+}
+
 }  // namespace
 
 Trace compiled_trace(const Trace& trace) {
-  if (!trace.step.mesh.is_one() || trace.step.ddp)
-    throw UsageError(fmt::format(
-        "--framework {}: what torch.compile makes of a step of several ranks is not known here "
-        "(leave --mesh, --gpus and --ddp out, or capture the compiled step: tidemark capture "
-        "--help)",
-        trace.step.framework));
-  if (std::ranges::find(families, trace.family) == families.end())
-    throw UsageError(fmt::format(
-        "--framework {}: what torch.compile makes of {} is not known here, only of the families {} "
-        "(capture the compiled step: tidemark capture --help; or plan the eager one: --framework "
-        "{})",
-        trace.step.framework, trace.model, fmt::join(families, ", "), default_framework));
-  return compiled_model(trace);
+  const bool compiles_blocks = find_framework(trace.step.framework).compiles_blocks;
+  refuse_ranks(trace.step, compiles_blocks);
+  refuse_others(trace,
+                compiles_blocks ? std::span<const std::string_view>(families_of_blocks) : families);
+  return compiles_blocks ? compiled_blocks(trace) : compiled_model(trace);
 }
 
 }  // namespace tidemark

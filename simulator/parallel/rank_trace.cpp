@@ -267,7 +267,8 @@ Trace build_rank_trace(const Model& model, const StepOptions& options) {
 
 Trace build_stage_trace(Trace cut) {
   Trace trace = cut_for_stage(std::move(cut));
-  return find_framework(trace.step.framework).compiles ? compiled_trace(trace) : std::move(trace);
+  return is_compiled(find_framework(trace.step.framework)) ? compiled_trace(trace)
+                                                           : std::move(trace);
 }
 
 }  // namespace tidemark

@@ -120,7 +120,8 @@ bool asks_for_input_gradients(const StrategySpec::Component& component) {
 }
 
 std::optional<Trace> add_input_gradients(const Trace& trace) {
-  if (!is_whole(trace)) return {};
+  // Wrappers that are compiled with their blocks need none.
+  if (!is_whole(trace) || is_compiled(find_framework(trace.step.framework))) return {};
   std::vector<OpId> asked = uses_peft(trace) ? hooked(trace) : std::vector<OpId>();
   std::ranges::copy(zeros_of_scores(trace), std::back_inserter(asked));
   if (asked.empty()) return {};

@@ -371,14 +371,30 @@ std::shared_ptr<const Derived> derived_of(const PlannedStep& step) {
   return std::make_shared<const Derived>(derive(*step.trace, step.plan));
 }
 
+namespace {
+
+// A wrapper that checkpoints a block is compiled with it, whose graph makes all of it again then.
+bool is_compiled_with_blocks(const StrategySpec::Component& component) {
+  return component.row->decide == checkpoint_blocks &&
+         (component.arguments.chosen.empty() || component.arguments.has("blocks"));
+}
+
 // Inside of its graphs torch.compile has decided what is kept and what is made again.
 Refusal refused_by_compiler(const Trace& trace, const StrategySpec& spec) {
-  const bool decides = spec.plan || std::ranges::any_of(spec.components, [](const auto& component) {
-                         return !component.row->is_reference;
-                       });
-  if (!decides || !find_framework(trace.step.framework).compiles) return {};
-  return "torch.compile decides what this step keeps";
+  const Framework& framework = find_framework(trace.step.framework);
+  if (!is_compiled(framework)) return {};
+  const bool decides =
+      spec.plan || std::ranges::any_of(spec.components, [&](const auto& component) {
+        return !component.row->is_reference &&
+               !(framework.compiles_blocks && is_compiled_with_blocks(component));
+      });
+  if (!decides) return {};
+  return framework.compiles_blocks
+             ? "torch.compile decides what blocks keep (checkpoint alone wraps a block as a whole)"
+             : "torch.compile decides what this step keeps";
 }
+
+}  // namespace
 
 PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec) {
   PlannedStep step{trace, {}, contradiction_in(spec)};

@@ -131,6 +131,8 @@ void steps_section(Page& page, const std::string& folder) {
   add("transformers-5, drawn by chance", "by_chance_transformers-5");
   all.emplace_back("torch.compile(model), PyTorch 2.6",
                    compiled_steps(folder + "/steps_compiled.json"));
+  all.emplace_back("torch.compile of each block, PyTorch 2.6",
+                   compiled_steps(folder + "/steps_compiled_blocks.json"));
   for (const auto& [version, steps] : all)
     page.line("| {} | {} | {} | {} | {} | {} |", version, steps.size(), spread(steps, numbers[0]),
               spread(steps, numbers[1]), spread(steps, numbers[2]), spread(steps, numbers[3]));

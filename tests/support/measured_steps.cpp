@@ -46,6 +46,9 @@ StepOptions options_of(const JsonView& step) {
   options.liger = step.boolean_or("liger", false);
   options.l2_decay = step.boolean_or("l2_decay", false);
   options.update_in_backward = step.boolean_or("update_in_backward", false);
+  options.master_weights = step.boolean_or("master_weights", false);
+  options.mesh[Axis::Data] = step.integer_or("ranks", 1);
+  if (const auto name = step.find("shard")) options.shard = parse_sharding(name->text());
   return options;
 }
 
@@ -70,13 +73,19 @@ StepBytes measured_bytes(const JsonView& step) {
                          : 0};
 }
 
-// Storages that the backward needs, parameters apart.
-std::int64_t kept_by_nodes(const Trace& trace) {
+// Storages that the backward needs, parameters apart; of checkpointed blocks what they are called
+// with.
+std::int64_t kept_by_nodes(const PlannedStep& step) {
+  const Trace& trace = *step.trace;
   const Needs needs = derive_needs(trace);
   std::set<TensorId> kept;
+  const auto keep = [&](TensorId storage, TensorId) {
+    if (step.plan.decisions[index(storage)].action == Action::Keep) kept.insert(storage);
+  };
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    for_each_operand(trace, trace.ops[i], needs.saved[i],
-                     [&](TensorId storage, TensorId) { kept.insert(storage); });
+    for_each_operand(trace, trace.ops[i], needs.saved[i], keep);
+  if (!step.plan.regions.empty())
+    for (const Block& block : trace.blocks) keep(trace[block.input].storage, block.input);
   std::int64_t bytes = 0;
   for (const TensorId storage : kept)
     if (trace[storage].category != Category::Parameter) bytes += size(trace[storage]).count;
@@ -204,13 +213,16 @@ std::vector<MeasuredStep> measured_steps(const std::string& fixture) {
 std::vector<MeasuredStep> compiled_steps(const std::string& fixture) {
   const JsonDocument document = read_json(fixture, FileKind::TrainingData);
   const std::string version(document.root().at("versions").at("torch").text());
-  const std::string framework = "torch-compile-" + version.substr(0, version.rfind('.'));
+  const auto compiled = document.root().find("compiled");
+  const std::string row =
+      compiled && compiled->text() == "blocks" ? "torch-compile-blocks-" : "torch-compile-";
+  const std::string framework = row + version.substr(0, version.rfind('.'));
   std::vector<MeasuredStep> steps;
   for (const JsonView view : document.root().at("steps").items()) {
     MeasuredStep step{.name = std::string(view.at("name").text()),
                       .options = options_of(view),
                       .device = device_of(view),
-                      .strategy = "vanilla",
+                      .strategy = view.boolean_or("checkpoint", false) ? "checkpoint" : "vanilla",
                       .measured = measured_bytes(view),
                       .predicted = {},
                       .replayed = {}};
@@ -219,7 +231,7 @@ std::vector<MeasuredStep> compiled_steps(const std::string& fixture) {
     const auto trace = std::make_shared<const Trace>(build_rank_trace(
         {step.name, "", "", "", config}, as_run_on(find_device(step.device), step.options)));
     step.predicted = predicted_bytes(step, trace);
-    step.predicted.saved = kept_by_nodes(*trace);
+    step.predicted.saved = kept_by_nodes(plan_step(trace, parse_strategy(step.strategy)));
     steps.push_back(std::move(step));
   }
   return steps;

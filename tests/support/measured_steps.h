@@ -41,8 +41,8 @@ double percent_off(std::int64_t predicted, std::int64_t measured);
 /// All steps of a fixture, each with its prediction.
 std::vector<MeasuredStep> measured_steps(const std::string& fixture);
 
-/// Steps of torch.compile(model). Saved are all storages that the graph's node holds but
-/// parameters: autocast's copies of weights, too. Live is not measured, and 0.
+/// Steps of torch.compile(model), or of compiled blocks. Saved are all storages that the graph's
+/// node holds but parameters: autocast's copies of weights, too. Live is not measured, and 0.
 std::vector<MeasuredStep> compiled_steps(const std::string& fixture);
 
 /// Steps of models that Tidemark does not know, captured (scripts/capture_models): the folder has

@@ -350,7 +350,7 @@ TensorId fused_attention(TraceBuilder& b, const std::string& name, Heads heads,
     return b.shape(x)[1] == 1 && !is_copied;
   };
   const bool both_expand = expands(heads.k) && expands(heads.v);
-  const bool one_expands = (expands(heads.k) || expands(heads.v)) && !framework.compiles;
+  const bool one_expands = (expands(heads.k) || expands(heads.v)) && !is_compiled(framework);
   // A kernel takes as many heads of keys as of values: of copies next to such a head the first.
   const auto first_of_copies = [&](TensorId x, const std::string& which) {
     const Shape of = b.shape(x);

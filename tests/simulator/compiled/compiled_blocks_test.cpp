@@ -1,0 +1,129 @@
+// Blocks that are compiled one by one: sound, between the eager code of all else, and beside
+// whatever is hooked on blocks from outside.
+#include <string>
+#include <vector>
+
+#include "analysis/saved.h"
+#include "base/error.h"
+#include "tests/simulator/parallel/ranks.h"
+#include "traces/models/config_reader.h"
+
+namespace tidemark::compiled_blocks_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* compiled_blocks = "torch-compile-blocks-2.6";
+
+StepOptions step_of(Precision precision, const char* framework = compiled_blocks) {
+  StepOptions step{.batch = 2, .framework = framework};
+  step.precision = precision;
+  return step;
+}
+
+std::string refusal_of(const Model& model, const StepOptions& step) {
+  try {
+    build_rank_trace(model, step);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Name and operation of what lies outside of blocks.
+std::vector<std::string> eager_ops(const Trace& trace) {
+  std::vector<std::string> found;
+  for (const Op& op : trace.ops)
+    if (op.block < 0) found.push_back(fmt::format("{} {}", op.name, operation_name(trace, op)));
+  return found;
+}
+
+Bytes saved_by(const Model& model, const StepOptions& step, std::string_view strategy) {
+  const PlannedStep made = planned(build_rank_trace(model, step), strategy);
+  return saved_bytes(*made.trace, made.plan).unique;
+}
+
+TEST(CompiledBlocks, AreSound) {
+  for (const Model& model :
+       {small_gpt2(), small_llama(), small_bert(), small_roberta(), small_vit()})
+    for (const Precision precision : {Precision::Fp32, Precision::AmpBf16, Precision::Bf16})
+      for (const char* tuning : {"full", "lora:r=4,targets=all,dropout=0.1", "frozen:*norm*"})
+        for (const char* strategy : {"vanilla", "checkpoint"}) {
+          SCOPED_TRACE(fmt::format("{} {}", to_string(precision), tuning));
+          StepOptions step = step_of(precision);
+          step.tuning = parse_tuning(tuning);
+          expect_sound_ranks(model, step, strategy);
+        }
+}
+
+TEST(CompiledBlocks, LieBetweenEagerCode) {
+  const Trace trace = build_rank_trace(small_llama(), step_of(Precision::AmpBf16));
+  const Trace eager =
+      build_rank_trace(small_llama(), step_of(Precision::AmpBf16, "transformers-4.57"));
+  EXPECT_EQ(eager_ops(trace), eager_ops(eager));
+  ASSERT_EQ(trace.blocks.size(), eager.blocks.size());
+  for (std::size_t b = 0; b < trace.blocks.size(); ++b) {
+    EXPECT_EQ(trace.blocks[b].name, eager.blocks[b].name);
+    EXPECT_LT(index(trace.blocks[b].end) - index(trace.blocks[b].begin),
+              index(eager.blocks[b].end) - index(eager.blocks[b].begin));
+  }
+}
+
+// As in each: nothing of one is fused with what lies in another.
+TEST(CompiledBlocks, AreAlike) {
+  const Trace trace = build_rank_trace(small_gpt2(3), step_of(Precision::Bf16));
+  const auto operations = [&](const Block& block) {
+    std::vector<std::string_view> found;
+    for (std::size_t i = index(block.begin); i < index(block.end); ++i)
+      found.push_back(operation_name(trace, trace.ops[i]));
+    return found;
+  };
+  EXPECT_EQ(operations(trace.blocks[0]), operations(trace.blocks[1]));
+  EXPECT_EQ(operations(trace.blocks[1]), operations(trace.blocks[2]));
+}
+
+TEST(CompiledBlocks, KeepLessThanEagerOnes) {
+  for (const Model& model : {small_gpt2(), small_llama(), small_bert(), small_vit()})
+    EXPECT_LT(saved_by(model, step_of(Precision::AmpBf16), "vanilla"),
+              saved_by(model, step_of(Precision::AmpBf16, "transformers-4.57"), "vanilla"));
+}
+
+// A mask that hides nothing is dropped by the eager code in front of the blocks.
+TEST(CompiledBlocks, HaveNoIdleMask) {
+  const Trace trace = build_rank_trace(small_llama(), step_of(Precision::Bf16));
+  for (const Tensor& tensor : trace.tensors)
+    EXPECT_FALSE(std::string_view(tensor.name).starts_with("attention_mask")) << tensor.name;
+}
+
+// The wrapper is a part of the graph: what is kept is what eager checkpoints keep.
+TEST(CompiledBlocks, MayBeCheckpointedAsAWhole) {
+  for (const char* strategy : {"checkpoint", "checkpoint:blocks"})
+    for (const Precision precision : {Precision::Fp32, Precision::Bf16}) {
+      const StepOptions eager = step_of(precision, "transformers-4.57");
+      const Model model = small_vit();
+      EXPECT_EQ(saved_by(model, step_of(precision), strategy), saved_by(model, eager, strategy));
+    }
+  const auto trace =
+      std::make_shared<const Trace>(build_rank_trace(small_gpt2(), step_of(Precision::Bf16)));
+  for (const char* strategy : {"checkpoint:selective", "checkpoint:every=2", "checkpoint+overlap",
+                               "checkpoint+mesa", "offload", "approx-bp", "reversible"})
+    EXPECT_THAT(plan_step(trace, parse_strategy(strategy)).refusal,
+                HasSubstr("torch.compile decides what blocks keep"));
+}
+
+TEST(CompiledBlocks, OfRanksThatExchangeInsideAreRefused) {
+  for (const Axis axis : {Axis::Tensor, Axis::Context, Axis::Pipeline}) {
+    StepOptions step = step_of(Precision::Bf16);
+    step.mesh[axis] = 2;
+    EXPECT_THAT(refusal_of(small_llama(2), step), HasSubstr("leave all but dp out of --mesh"));
+  }
+}
+
+TEST(CompiledBlocks, OfOtherFamiliesAreRefused) {
+  EXPECT_THAT(refusal_of(small_swin(), step_of(Precision::Fp32)),
+              HasSubstr("only of the families"));
+}
+
+}  // namespace
+}  // namespace tidemark::compiled_blocks_test

@@ -89,5 +89,20 @@ TEST(CompiledBlocks, HaveThePredictedPeaks) {
   EXPECT_LE(off(steps_of_blocks(), &StepBytes::reserved).back(), 8);
 }
 
+// Of ranks that share parameters, whose wrappers stand around compiled blocks.
+TEST(CompiledBlocks, OfRanksHaveThePredictedPeaks) {
+  const std::vector<MeasuredStep> steps =
+      compiled_steps(TIDEMARK_TESTS_DIR "/reference/steps_compiled_replicas.json");
+  EXPECT_GE(steps.size(), 17u);
+  const std::vector<double> allocated = off(steps, &StepBytes::allocated);
+  EXPECT_LE(median(allocated), 0.05);
+  EXPECT_LE(allocated.back(), 1.5);
+  for (const MeasuredStep& step : steps) {
+    if (step.name.find("fsdp2") == std::string::npos) continue;
+    EXPECT_LE(std::abs(percent_off(step.predicted.reserved, step.measured.reserved)), 5)
+        << step.name;
+  }
+}
+
 }  // namespace
 }  // namespace tidemark::compiled_steps_test

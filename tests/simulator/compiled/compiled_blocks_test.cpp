@@ -1,5 +1,6 @@
 // Blocks that are compiled one by one: sound, between the eager code of all else, and beside
 // whatever is hooked on blocks from outside.
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,13 @@ std::vector<std::string> eager_ops(const Trace& trace) {
 Bytes saved_by(const Model& model, const StepOptions& step, std::string_view strategy) {
   const PlannedStep made = planned(build_rank_trace(model, step), strategy);
   return saved_bytes(*made.trace, made.plan).unique;
+}
+
+std::multiset<std::int64_t> exchanged_buffers(const Schedule& schedule) {
+  std::multiset<std::int64_t> sizes;
+  for (const Buffer& buffer : schedule.buffers)
+    if (buffer.category == Category::Communication) sizes.insert(buffer.size.count);
+  return sizes;
 }
 
 TEST(CompiledBlocks, AreSound) {
@@ -110,6 +118,51 @@ TEST(CompiledBlocks, MayBeCheckpointedAsAWhole) {
                                "checkpoint+mesa", "offload", "approx-bp", "reversible"})
     EXPECT_THAT(plan_step(trace, parse_strategy(strategy)).refusal,
                 HasSubstr("torch.compile decides what blocks keep"));
+}
+
+TEST(CompiledBlocks, OnOneRankAreTheStepAlone) {
+  const StepOptions alone = step_of(Precision::Bf16);
+  for (const char* shard : {"ddp", "fsdp1", "fsdp2", "zero3"})
+    for (const char* strategy : {"vanilla", "checkpoint"}) {
+      const auto lowered = [&](const StepOptions& step) {
+        return lower(planned(build_rank_trace(small_llama(), step), strategy));
+      };
+      const Schedule sharded = lowered(of_ranks(1, shard, alone)), whole = lowered(alone);
+      EXPECT_EQ(sharded.buffers, whole.buffers) << shard << " " << strategy;
+      EXPECT_EQ(live_bytes(sharded), live_bytes(whole)) << shard << " " << strategy;
+    }
+}
+
+// Parameters are gathered, and gradients reduced, outside of graphs: as those of eager blocks.
+TEST(CompiledBlocks, AreShardedAsEagerOnes) {
+  for (const char* shard : {"ddp", "fsdp1", "fsdp2", "fsdp2:no-reshard", "zero1", "zero2"})
+    for (const char* strategy : {"vanilla", "checkpoint"}) {
+      SCOPED_TRACE(fmt::format("{} {}", shard, strategy));
+      const auto lowered = [&](const char* framework) {
+        const StepOptions step = of_ranks(4, shard, step_of(Precision::Fp32, framework));
+        expect_sound_ranks(small_gpt2(), step, strategy);
+        return lower(planned(build_rank_trace(small_gpt2(), step), strategy));
+      };
+      const Schedule compiled = lowered(compiled_blocks), eager = lowered("transformers-4.57");
+      EXPECT_EQ(exchanged_buffers(compiled), exchanged_buffers(eager));
+      for (const Category category : {Category::Parameter, Category::OptimizerState,
+                                      Category::Gradient, Category::Communication})
+        EXPECT_EQ(resting(compiled, category), resting(eager, category));
+      EXPECT_LE(live_peak(compiled), live_peak(eager));
+    }
+}
+
+TEST(CompiledBlocks, NeedNoMoreOnMoreRanks) {
+  for (const char* shard : {"fsdp1", "fsdp2", "zero1", "zero2", "zero3"}) {
+    Bytes before{std::int64_t{1} << 50};
+    for (const std::int64_t ranks : {2, 4, 8, 16}) {
+      const StepOptions step = of_ranks(ranks, shard, step_of(Precision::Fp32));
+      const Bytes peak =
+          live_peak(lower(planned(build_rank_trace(small_llama(), step), "vanilla")));
+      EXPECT_LE(peak, before) << shard << " " << ranks;
+      before = peak;
+    }
+  }
 }
 
 TEST(CompiledBlocks, OfRanksThatExchangeInsideAreRefused) {

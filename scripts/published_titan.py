@@ -10,10 +10,18 @@ from published_models import LLAMA_KEY_HEADS, LLAMA_WORDS, llama_size
 STRATEGIES = {None: "vanilla", "none": "vanilla", "full": "checkpoint", "selective (per-op)": "checkpoint:op"}
 
 
+def is_compiled(row):
+    """Block by block, as torchtitan does it."""
+    return "compile" in str(row.get("notes", ""))
+
+
 def refusal_of_titan(row):
-    notes = str(row.get("notes", ""))
-    if "compile" in notes or "loat8" in notes + str(row.get("precision", "")):
-        return "torch.compile or float8"
+    if "loat8" in str(row.get("notes", "")) + str(row.get("precision", "")):
+        return "float8 linears in compiled blocks" if is_compiled(row) else "float8"
+    if is_compiled(row) and ((row.get("cp") or 1) > 1 or (row.get("tp") or 1) > 1):
+        return "compiled blocks in which ranks exchange"
+    if is_compiled(row) and STRATEGIES.get(row.get("recompute")) == "checkpoint:op":
+        return "compiled blocks that keep by op"
     if row.get("recompute") not in STRATEGIES:
         return f"recomputation '{row['recompute']}'"
     if not llama_size(row):
@@ -49,4 +57,5 @@ def question_of_titan(program, row, folder, write, cluster):
     mesh = f"dp={row.get('fsdp') or row['gpus']},cp={row.get('cp') or 1},tp={row.get('tp') or 1}"
     return ["compare", write(config), "-b", str(row["micro_batch"]), "-s", str(row["sequence"]), "--precision", "bf16", "--master-weights",
             "--optimizer-form", "fused", "--mesh", mesh, "--shard", "fsdp2", "--cluster", cluster, "--strategies", STRATEGIES[row.get("recompute")],
-            "--format", "json"] + device_of_titan(program, row, folder) + (["--sp"] if row.get("sequence_parallel") else [])
+            "--format", "json"] + device_of_titan(program, row, folder) + (["--sp"] if row.get("sequence_parallel") else []) + (
+                ["--framework", "torch-compile-blocks-2.6"] if is_compiled(row) else [])

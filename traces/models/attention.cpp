@@ -137,7 +137,10 @@ TensorId rotate(TraceBuilder& b, const std::string& name, TensorId x,
   const std::int64_t width = config.rotary_width;
   if (width == 0 || width == s.back()) {
     const TensorId turned = turn(b, name, x, config);
-    return config.joins_nothing ? b.concat(name + ".join", std::array{turned}, s) : turned;
+    // Inductor's decomposition of a concatenation leaves out what is empty.
+    return config.joins_nothing && !is_compiled(b.framework())
+               ? b.concat(name + ".join", std::array{turned}, s)
+               : turned;
   }
   TensorId turned = b.select(name + ".part", x, s.with_back(width));
   turned = turn(b, name, turned, config);

@@ -157,7 +157,8 @@ TEST(MegatronFramework, WritesTheSoftmaxOverFp32Logits) {
 }
 
 StepOptions with_fused_loss(std::int64_t ranks) {
-  StepOptions options{.batch = 2, .framework = "megatron", .loss = parse_token_loss("fused")};
+  StepOptions options{.batch = 2, .framework = "megatron"};
+  options.loss = parse_token_loss("fused");
   options.mesh[Axis::Tensor] = ranks;
   return options;
 }

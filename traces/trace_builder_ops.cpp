@@ -50,7 +50,8 @@ TensorId TraceBuilder::rms_norm(const std::string& name, TensorId x, double epsi
   if (gain == RmsGain::OnePlus)
     gamma = copy(name + ".gain", cast(name + ".weight.float", gamma, DType::Float32), row);
   const DType stream = trace_[x].dtype;
-  // One kernel reads 16 bits as they are: Transformer Engine's keeps its input (layernorm_linear.py).
+  // One kernel reads 16 bits as they are: Transformer Engine's keeps its input
+  // (layernorm_linear.py).
   const bool upcasts = framework_.composed_rms_norm || framework_.norm_reads_fp32;
   const TensorId read =
       upcasts && stream != DType::Float32 ? cast(name + ".upcast", x, DType::Float32) : x;

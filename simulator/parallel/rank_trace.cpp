@@ -169,8 +169,8 @@ class RankTrace {
     edit_.redirect(y, now);
   }
 
-  // Megatron-LM computes it in fp32 and writes the softmax over the logits; Transformer Engine up to
-  // 2.17 writes the gradient over them in their own dtype (pytorch/triton/cross_entropy.py).
+  // Megatron-LM computes it in fp32 and writes the softmax over the logits; Transformer Engine up
+  // to 2.17 writes the gradient over them in their own dtype (pytorch/triton/cross_entropy.py).
   void loss(OpId id) {
     const Op& op = from_[id];
     const TensorId scores = from_.inputs(op)[0];

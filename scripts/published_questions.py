@@ -51,8 +51,9 @@ def is_mosaic(row):
 def calibrations(rows):
     """Rows of one kind of GPU and program, with those few whose step times its rates are fitted to: of llm-foundry one wide and one
     narrow network at 2048 tokens and one at the longest sequence, on as few GPUs as there are; of vTrain's single nodes the first row of
-    the smallest and of the largest micro-batch of each width, of which one waits for the host and one for the device. (name, rows, fitted)
-    each; what is fitted to is not scored."""
+    the smallest and of the largest micro-batch of each width, of which one waits for the host and one for the device; of SimuMax's node the
+    shortest step of LLaMA on one tensor-parallel rank, of LLaMA on eight, and of the mixture. (name, rows, fitted) each; what is fitted to
+    is not scored."""
     for hardware in sorted({row["hardware"] for row in rows if is_mosaic(row)}):
         group = [row for row in rows if is_mosaic(row) and row["hardware"] == hardware and not refusal_of(row)]
         group.sort(key=lambda row: row["gpus"])
@@ -63,6 +64,12 @@ def calibrations(rows):
     group.sort(key=lambda row: (row["hidden"], row["layers"], row["gpus"], row["micro_batch"]))
     widths = [[row for row in group if row["hidden"] == width] for width in sorted({row["hidden"] for row in group})]
     yield "vTrain, A100 (one node)", group, [end(rows, key=lambda row: row["micro_batch"]) for rows in widths for end in (min, max)]
+    group = [row for row in rows if is_simumax(row) and not refusal_of(row)]
+    shortest = sorted(group, key=lambda row: (row["global_batch"], row["sequence"]))
+    yield "SimuMax, B200 (one node)", group, [next(row for row in shortest if is_one(row)) for is_one in (
+        lambda row: "llama" in row["model"] and row["tp"] == 1 and row["cp"] == 1,
+        lambda row: "llama" in row["model"] and row["tp"] == 8,
+        lambda row: "deepseek" in row["model"] and row["pp"] == 1)]
 
 
 def refusal_of_mosaic(row):

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "simulator/lower.h"
+#include "simulator/parallel/rank_trace.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/chain.h"
 #include "tests/simulator/cost/toy_device.h"
 #include "tests/simulator/hand_made.h"
+#include "tests/support/small_models.h"
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"
 
@@ -363,6 +365,22 @@ TEST(CostModel, AKernelHoldsNoMoreThanItsShareOfTheDevice) {
   EXPECT_EQ(ns(part), ns(whole));
   EXPECT_DOUBLE_EQ(part.sm_share, 0.5);  // of a whole device, as two tiles on two SMs hold
   EXPECT_DOUBLE_EQ(part.memory_share, whole.memory_share / 4);
+}
+
+// Of R rows of V logits in 16 bits one kernel reads all, the next one reads them again and writes
+// over them; targets are 8 bytes, and of each row 9 more are kept.
+TEST(CostModel, AFusedLossReadsItsLogitsTwiceAndWritesThemOnce) {
+  StepOptions options{.batch = 2, .framework = "megatron"};
+  options.loss = parse_token_loss("fused");
+  const Trace trace = build_rank_trace(small_gpt2(), options);
+  const auto loss = std::ranges::find(trace.ops, OpKind::VocabularyLoss, &Op::kind);
+  ASSERT_NE(loss, trace.ops.end());
+  const Tensor& logits = trace[trace.inputs(*loss)[0]];
+  const std::int64_t rows = numel(logits.shape) / logits.shape.back();
+  const Cost cost = cost_of(trace, Task::Forward, loss->name, toy_device());
+  const std::int64_t mean = size(trace[trace.outputs(*loss)[0]]).count;
+  EXPECT_EQ(ns(cost), 3 * 2 * numel(logits.shape) + rows * (8 + 9) + mean);
+  EXPECT_EQ(cost.kernels, 2);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ StepField in_fused_form(StepField row) {
 // versions, of a model that is whole on its rank.
 StepField with_known_loss(StepField row) {
   row.defect = [](const StepOptions& step) -> std::string {
-    if (has_fused_loss(step) && !find_framework(step.framework).vocabulary_loss)
+    if (has_fused_loss(step) && !find_framework(step.framework).engine_workspace)
       return "fused is Transformer Engine's, for Megatron-LM (take --framework megatron, or "
              "--liger)";
     if (!scores_pairs(step)) return defect_of(step.loss);

@@ -50,9 +50,9 @@ TensorId TraceBuilder::rms_norm(const std::string& name, TensorId x, double epsi
   if (gain == RmsGain::OnePlus)
     gamma = copy(name + ".gain", cast(name + ".weight.float", gamma, DType::Float32), row);
   const DType stream = trace_[x].dtype;
-  // One kernel reads 16 bits as they are: Transformer Engine's keeps its input
+  // Transformer Engine's kernel, where its workspaces are, reads 16 bits and keeps them as they are
   // (layernorm_linear.py).
-  const bool upcasts = framework_.composed_rms_norm || framework_.norm_reads_fp32;
+  const bool upcasts = !framework_.engine_workspace;
   const TensorId read =
       upcasts && stream != DType::Float32 ? cast(name + ".upcast", x, DType::Float32) : x;
   if (gain == RmsGain::KeepsInput && read != x) last_op().also_keeps |= input_bit(0);

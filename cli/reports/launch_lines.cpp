@@ -9,6 +9,7 @@
 
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/shards.h"
+#include "traces/framework.h"
 #include "traces/replicas.h"
 
 namespace tidemark::cli {
@@ -65,6 +66,10 @@ LaunchLine without(std::string_view program, std::string why_not) {
 
 std::string no_such_strategy(const Launch& launch) {
   return fmt::format("it has no options for {}", launch.strategy);
+}
+
+bool compiles_blocks(const Launch& launch) {
+  return find_framework(launch.step.framework).compiles_blocks;
 }
 
 std::string torchrun(const Launch& launch) {
@@ -247,6 +252,7 @@ LaunchLine titan_line(const Launch& launch) {
                       : launch.recomputed == Recomputed::ByOp
                           ? "selective --activation_checkpoint.selective_ac_option op"
                           : "none");
+  if (compiles_blocks(launch)) line += " --compile.enable";
   return {program, line, ""};
 }
 
@@ -268,6 +274,7 @@ LaunchLine deepspeed_line(const Launch& launch) {
   constexpr std::string_view program = "DeepSpeed";
   if (!is_zero(launch.sharing))
     return without(program, "its data parallelism is --shard zero1 to 3");
+  if (compiles_blocks(launch)) return without(program, "what is compiled is written in the script");
   if (launch.size(Axis::Tensor) > 1)
     return without(program, "its tensor parallelism is the model's own");
   if (launch.size(Axis::Context) > 1)
@@ -334,6 +341,7 @@ LaunchLine accelerate_line(const Launch& launch) {
   if (launch.sharing == Sharding::Kind::Megatron)
     return without(program, "it has no buffers of Megatron-LM in its own loop");
   if (is_zero(launch.sharing)) return without(program, "of ZeRO it reads DeepSpeed's JSON");
+  if (compiles_blocks(launch)) return without(program, "what is compiled is written in the script");
   const std::int64_t replicas = launch.size(Axis::Data);
   if (launch.sharing == Sharding::Kind::Fsdp1 && has_groups(*launch.step.shard, replicas) &&
       launch.step.shard->shard_ranks * launch.nodes != replicas)

@@ -166,6 +166,19 @@ TEST(Launch, SaysStagesToTorchtitan) {
             "none: stages dealt out by hand need module_fqns_per_model_part");
 }
 
+// torchtitan compiles each block where it compiles at all.
+TEST(Launch, SaysCompiledBlocksToTorchtitan) {
+  const auto compiled = [](const Sharding& sharding) {
+    Asked asked(sharding);
+    asked.ranks(Axis::Data, 4).request.scenario.step.framework = "torch-compile-blocks-2.6";
+    return asked;
+  };
+  EXPECT_THAT(compiled(fsdp2).titan(), EndsWith(" --compile.enable"));
+  EXPECT_THAT(Asked(fsdp2).ranks(Axis::Data, 4).titan(), Not(HasSubstr("compile")));
+  EXPECT_EQ(compiled(fsdp2).told("accelerate"), "none: what is compiled is written in the script");
+  EXPECT_EQ(compiled(zero3).told("DeepSpeed"), "none: what is compiled is written in the script");
+}
+
 TEST(Launch, SaysFusedLossesToMegatron) {
   Asked asked(megatron);
   asked.ranks(Axis::Data, 4).request.scenario.step.loss = parse_token_loss("fused");

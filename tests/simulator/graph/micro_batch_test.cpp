@@ -5,6 +5,7 @@
 #include "simulator/graph/differentiate.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
+#include "tests/simulator/recovered.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark::micro_batch_test {
@@ -59,20 +60,10 @@ TEST(MicroBatch, RunsACheckpointAgainWhenItsFirstSavedTensorIsAskedFor) {
                           "backward gelu", "backward upcast", "backward in"));
 }
 
-// "free of x behind 'backward gelu'"
 std::string last_run_before_free_of(const Trace& trace, const char* tensor) {
   const Schedule schedule = lower(trace, checkpointed(trace));
   EXPECT_THAT(validate(trace, schedule), IsEmpty());
-  std::string last;
-  for (const Step& step : schedule.steps) {
-    if (const auto* run = std::get_if<tidemark::Run>(&step); run && run->op != no_op)
-      last = fmt::format("{} {}", to_string(run->task), std::string_view(trace[run->op].name));
-    const auto* free = std::get_if<Free>(&step);
-    if (free && schedule[free->buffer].tensor == named(trace, tensor) &&
-        schedule[free->buffer].role == Role::Value)
-      return last;
-  }
-  return "never";
+  return tidemark::last_run_before_free_of(trace, schedule, tensor);
 }
 
 // Nothing needs x once it is cast; the checkpoint that is to cast it again names it until gelu, the

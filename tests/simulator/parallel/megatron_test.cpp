@@ -178,24 +178,29 @@ TEST(MegatronFramework, WritesTheGradientOverTheLogitsOfAFusedLoss) {
   }
 }
 
-TEST(MegatronFramework, AloneHasAFusedLoss) {
-  StepOptions options = with_fused_loss(1);
-  options.framework = "transformers-4.57";
-  const Trace trace = build_trace(small_gpt2(), options);
-  EXPECT_THAT([&] { require_used_options(trace); },
-              testing::ThrowsMessage<UsageError>(testing::HasSubstr("take --framework megatron")));
+TEST(MegatronFramework, AloneHasTransformerEnginesLoss) {
+  for (const char* framework : {"transformers-4.57", "megatron-local"}) {
+    StepOptions options = with_fused_loss(1);
+    options.framework = framework;
+    const Trace trace = build_rank_trace(small_gpt2(), options);
+    EXPECT_THAT(
+        [&] { require_used_options(trace); },
+        testing::ThrowsMessage<UsageError>(testing::HasSubstr("take --framework megatron")));
+  }
 }
 
-// Its norms are one kernel, which reads and keeps 16 bits.
+// Transformer Engine's norms are one kernel, which reads and keeps 16 bits; PyTorch's make an fp32
+// copy.
 TEST(MegatronFramework, KeepsTheInputsOfNormsInTheirOwnBits) {
-  const Trace trace = build_rank_trace(small_llama(), {.batch = 2, .framework = "megatron"});
-  int norms = 0;
-  for (const Op& op : trace.ops) {
-    if (op.kind != OpKind::RmsNorm) continue;
-    ++norms;
-    EXPECT_EQ(trace[trace.inputs(op)[0]].dtype, DType::BFloat16) << op.name;
-  }
-  EXPECT_EQ(norms, 7);
+  const auto dtypes_of = [](const char* framework) {
+    const Trace trace = build_rank_trace(small_llama(), {.batch = 2, .framework = framework});
+    std::vector<DType> found;
+    for (const Op& op : trace.ops)
+      if (op.kind == OpKind::RmsNorm) found.push_back(trace[trace.inputs(op)[0]].dtype);
+    return found;
+  };
+  EXPECT_EQ(dtypes_of("megatron"), std::vector(7, DType::BFloat16));
+  EXPECT_EQ(dtypes_of("megatron-local"), std::vector(7, DType::Float32));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
 #include "simulator/strategies/strategy.h"
+#include "tests/simulator/recovered.h"
 #include "tests/traces/small_trace.h"
 #include "traces/trace_builder.h"
 
@@ -27,14 +28,6 @@ PlannedStep scaled_branch(std::string_view tuning) {
   return plan_step(std::make_shared<const Trace>(b.finish(
                        b.cross_entropy("loss", out, b.input("targets", {2}, DType::Int64)))),
                    parse_strategy("checkpoint"));
-}
-
-std::vector<std::string> run_again(const PlannedStep& step) {
-  std::vector<std::string> names;
-  const Derived derived = derive(*step.trace, step.plan);
-  for (std::size_t i = 0; i < step.trace->ops.size(); ++i)
-    if (derived.recovery.reruns[i]) names.push_back(step.trace->ops[i].name);
-  return names;
 }
 
 // The product's gradient needs the frozen weight alone, and no gradient needs fc's output: the

@@ -5,8 +5,10 @@
 
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
+#include "simulator/parallel/rank_trace.h"
 #include "simulator/strategies/strategy.h"
-#include "tests/traces/small_trace.h"
+#include "tests/simulator/recovered.h"
+#include "tests/support/small_models.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark::kept_calls_test {
@@ -34,14 +36,6 @@ PlannedStep three_products(int blocks, Bias bias) {
                    parse_strategy("checkpoint:op"));
 }
 
-std::vector<std::string> run_again(const PlannedStep& step) {
-  std::vector<std::string> names;
-  const Derived derived = derive(*step.trace, step.plan);
-  for (std::size_t i = 0; i < step.trace->ops.size(); ++i)
-    if (derived.recovery.reruns[i]) names.push_back(step.trace->ops[i].name);
-  return names;
-}
-
 // The first and third stay, in each block.
 TEST(KeptCalls, AreEverySecondProductOfEachBlock) {
   const PlannedStep step = three_products(2, Bias::No);
@@ -57,26 +51,30 @@ TEST(KeptCalls, AreAllProductsWithABias) {
               ElementsAre("before_a", "before_b", "before_c"));
 }
 
-/// "freed behind 'backward a'"
-std::string last_run_before_free_of(const PlannedStep& step, std::string_view tensor) {
-  const Schedule schedule = lower(*step.trace, step.plan);
-  std::string last;
-  for (const Step& each : schedule.steps) {
-    if (const auto* run = std::get_if<tidemark::Run>(&each); run && run->op != no_op)
-      last =
-          fmt::format("{} {}", to_string(run->task), std::string_view((*step.trace)[run->op].name));
-    const auto* free = std::get_if<Free>(&each);
-    if (free && schedule[free->buffer].role == Role::Value &&
-        (*step.trace)[schedule[free->buffer].tensor].name == tensor)
-      return last;
-  }
-  return "never";
-}
-
 // The last product's result is read by the sum alone, which does not run again: it stays as long as
 // the function's graph does, until the gradients of the first op that keeps anything.
 TEST(KeptCalls, StayUnreadUntilTheirBlockIsOver) {
-  EXPECT_EQ(last_run_before_free_of(three_products(1, Bias::No), "c"), "accumulate before_a");
+  const PlannedStep step = three_products(1, Bias::No);
+  EXPECT_EQ(last_run_before_free_of(*step.trace, lower(*step.trace, step.plan), "c"),
+            "accumulate before_a");
+}
+
+// Sums that ranks have scattered stay; what they gather is gathered again.
+TEST(KeptCalls, AreScatteredSums) {
+  StepOptions options{.batch = 2, .precision = Precision::Bf16};
+  options.mesh[Axis::Tensor] = 2;
+  options.sequence_parallel = true;
+  const auto trace = std::make_shared<const Trace>(build_rank_trace(small_llama(), options));
+  const auto scattered_again = [&](const char* strategy) {
+    const PlannedStep step = plan_step(trace, parse_strategy(strategy));
+    const Derived derived = derive(*step.trace, step.plan);
+    int count = 0;
+    for (std::size_t i = 0; i < trace->ops.size(); ++i)
+      count += derived.recovery.reruns[i] && trace->ops[i].kind == OpKind::ReduceScatter;
+    return count;
+  };
+  EXPECT_EQ(scattered_again("checkpoint"), 3);  // in each block that of attention is read again
+  EXPECT_EQ(scattered_again("checkpoint:op"), 0);
 }
 
 // A policy cannot choose from calls that nobody knows.

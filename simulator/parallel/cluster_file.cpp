@@ -28,6 +28,8 @@ constexpr std::array cluster_figures = {
                   true},
     ClusterFigure{"link_is_pcie", "", 0, 1, &Interconnect::link_is_pcie, true},
     ClusterFigure{"latency_protocol_limit", "B/s", 0, 1e14, &Interconnect::latency_protocol_limit},
+    ClusterFigure{"gather_base_seconds", "s", 0, 1, &Interconnect::gather_base_seconds},
+    ClusterFigure{"gather_step_seconds", "s", 0, 1, &Interconnect::gather_step_seconds},
     ClusterFigure{"network_cards", "", 0, 1e4, &Interconnect::network_cards},
     ClusterFigure{"network_bytes_per_second", "B/s", 0, 1e14,
                   &Interconnect::network_bytes_per_second},
@@ -77,6 +79,8 @@ void read_figures(const JsonView& listed, Cluster& cluster) {
   }
   listed.allow_only({keys.begin(), keys.end()});
   const Interconnect& joined = cluster.interconnect;
+  if ((joined.gather_base_seconds > 0) != (joined.gather_step_seconds > 0))
+    listed.fail("found half of a line; need gather_base_seconds and gather_step_seconds");
   if ((joined.network_cards > 0) != (joined.network_bytes_per_second > 0))
     listed.fail("found half of a network; need network_cards and network_bytes_per_second");
 }

@@ -2,7 +2,7 @@
 // (src/graph/tuning.cc of NVIDIA/nccl 5067397c; times there are in microseconds):
 //   ring   S bytes go around in 2(n−1) steps, or n−1 of an all-gather or reduce-scatter
 //   tree   up and down, an all-reduce only
-// A measured curve of a whole node takes the place of both where there is one.
+// A measured curve of all-reduces of a whole node, or line of others on one, takes their place.
 #include "simulator/parallel/collectives.h"
 
 #include <fmt/format.h>
@@ -116,6 +116,13 @@ double least_ns(const Interconnect& joined, const RankGroup& group, bool is_all_
   return least;
 }
 
+// Of an all-gather or reduce-scatter on one node.
+double gather_ns(const Interconnect& joined, const RankGroup& group, double sent) {
+  return 1e9 * (joined.gather_base_seconds +
+                static_cast<double>(group.ranks - 1) * joined.gather_step_seconds +
+                sent / joined.link_bytes_per_second);
+}
+
 /// NCCL has no model of it (src/graph/tuning.cc): each rank sends to all others at once, to those
 /// of its node over the links, to all others through its part of the node's cards; one step is
 /// waited for.
@@ -159,12 +166,15 @@ Collective collective_of(const Interconnect& joined, const RankGroup& group, Pat
   const auto ranks = static_cast<double>(group.ranks);
   const bool sends_all = pattern == Pattern::Send;
   const double sent = sends_all ? bytes : bytes * passes * (ranks - 1) / ranks;
-  const bool is_measured =
+  const bool is_on_curve =
       is_all_reduce && is_whole_node(joined, group) && !joined.all_reduce.empty();
+  const bool gathers = pattern == Pattern::AllGather || pattern == Pattern::ReduceScatter;
+  const bool is_on_line = gathers && group.nodes() == 1 && joined.gather_step_seconds > 0;
   Collective made;
   const double ring = ring_bandwidth(joined, group);
   const double ns = pattern == Pattern::AllToAll ? all_to_all_ns(joined, group, bytes)
-                    : is_measured ? 1e9 * sent / bus_bandwidth(joined.all_reduce, bytes)
+                    : is_on_curve ? 1e9 * sent / bus_bandwidth(joined.all_reduce, bytes)
+                    : is_on_line  ? gather_ns(joined, group, sent)
                                   : least_ns(joined, group, is_all_reduce, sent);
   made.ns = std::max(1.0, ns);
   made.blocks = joined.channels;

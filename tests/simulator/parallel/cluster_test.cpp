@@ -57,18 +57,25 @@ TEST(Clusters, MistakesAreToldWithTheirPlace) {
             "my.json: /figures/channels/value: found 2.5; need a whole number from 1 to 64");
 }
 
-// Cards without a bandwidth would take forever.
-TEST(Clusters, HalfOfANetworkIsRefused) {
+std::string error_without(const std::string& figure) {
   Cluster cluster = find_cluster("dgx-b200");
-  cluster.sources.erase("network_bytes_per_second");
+  cluster.sources.erase(figure);
   try {
     read_cluster(write_cluster(cluster), "my.json");
-    FAIL() << "half of a network was taken";
   } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(),
-                 "my.json: /figures: found half of a network; need network_cards and "
-                 "network_bytes_per_second");
+    return error.what();
   }
+  return "";
+}
+
+// Cards without a bandwidth would take forever.
+TEST(Clusters, HalfOfANetworkOrOfALineIsRefused) {
+  EXPECT_EQ(error_without("network_bytes_per_second"),
+            "my.json: /figures: found half of a network; need network_cards and "
+            "network_bytes_per_second");
+  EXPECT_EQ(error_without("gather_step_seconds"),
+            "my.json: /figures: found half of a line; need gather_base_seconds and "
+            "gather_step_seconds");
 }
 
 }  // namespace

@@ -71,6 +71,20 @@ TEST(Collectives, WithoutANetworkNodesAreNotJoined) {
   EXPECT_THROW(seconds(joined, {16, 8}, Pattern::AllToAll, large), InputError);
 }
 
+// 20 + 7 · 5 µs and 7/8 of the bytes; all-reduces, sends and other nodes have NCCL's latencies.
+TEST(Collectives, GathersOnANodeTakeWhatWasMeasured) {
+  const Interconnect usual = toy_interconnect();
+  Interconnect joined = usual;
+  joined.gather_base_seconds = 20e-6, joined.gather_step_seconds = 5e-6;
+  for (const Pattern pattern : {Pattern::AllGather, Pattern::ReduceScatter}) {
+    EXPECT_NEAR(seconds(joined, {8, 8}, pattern, 8e6), 55e-6 + 7e6 / 100e9, 1e-12);
+    EXPECT_NEAR(seconds(joined, {2, 2}, pattern, 8e6), 25e-6 + 4e6 / 100e9, 1e-12);
+    EXPECT_EQ(seconds(joined, {16, 8}, pattern, 8e6), seconds(usual, {16, 8}, pattern, 8e6));
+  }
+  for (const Pattern pattern : {Pattern::AllReduce, Pattern::Send, Pattern::AllToAll})
+    EXPECT_EQ(seconds(joined, {8, 8}, pattern, 8e6), seconds(usual, {8, 8}, pattern, 8e6));
+}
+
 // LL over NVLink: 6.6 + 14 · 0.6 µs of a ring; a tree takes 6.8 + 2 · 7 · 0.6.
 TEST(Collectives, SmallOnesTakeTheirLatency) {
   EXPECT_NEAR(collective_of(toy_interconnect(), {8, 8}, Pattern::AllReduce, 1).ns, 15'000, 1);

@@ -101,6 +101,7 @@ TensorId vocabulary_table(TraceBuilder& b, const std::string& name, TensorId x, 
 // Up to transformers 4.47 the logits become fp32, GPT-2's apart, and all but the last token's are
 // copied to one piece, with the labels of all but the first. Later (loss_utils.py) all models'
 // logits become fp32 and the labels are shifted. The variables of the model and of the loss stay.
+// A framework that has a loss of its own makes of the logits what that reads.
 TensorId next_token_loss(TraceBuilder& b, TensorId logits, bool in_fp32, bool renames) {
   const std::int64_t batch = b.shape(logits)[0], tokens = b.shape(logits)[1];
   const std::int64_t vocabulary = b.shape(logits)[2];
@@ -113,7 +114,7 @@ TensorId next_token_loss(TraceBuilder& b, TensorId logits, bool in_fp32, bool re
   const std::int64_t given = framework.shifts_labels ? tokens + 1 : tokens;
   TensorId labels = b.input("labels", {batch, given}, DType::Int64, fill::Words{});
   TensorId scores = logits;
-  if (in_fp32 || framework.shifts_labels)
+  if ((in_fp32 && !framework.vocabulary_loss) || framework.shifts_labels)
     scores = b.local(b.cast("logits.float", logits, DType::Float32));
   if (shifts) {
     scores = b.local(b.copy("logits.shift", scores, {batch, scored, vocabulary}));

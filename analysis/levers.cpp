@@ -85,7 +85,7 @@ constexpr std::array rows = {
         "writes the gradient of the logits over them, without fp32 copies (Transformer Engine)", "",
         Relief::Loss, true,
         [](const Scenario& s) {
-          return has_tokens(s) && find_framework(s.step.framework).engine_workspace;
+          return has_tokens(s) && find_framework(s.step.framework).transformer_engine;
         },
         [](Scenario& s) { s.step.loss = parse_token_loss("fused"); }},
     Row{"--liger",

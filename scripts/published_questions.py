@@ -52,8 +52,8 @@ def calibrations(rows):
     """Rows of one kind of GPU and program, with those few whose step times its rates are fitted to: of llm-foundry one wide and one
     narrow network at 2048 tokens and one at the longest sequence, on as few GPUs as there are; of vTrain's single nodes the first row of
     the smallest and of the largest micro-batch of each width, of which one waits for the host and one for the device; of SimuMax's node the
-    shortest step of LLaMA on one tensor-parallel rank, of LLaMA on eight, and of the mixture. (name, rows, fitted) each; what is fitted to
-    is not scored."""
+    shortest step of LLaMA on one tensor-parallel rank, of LLaMA on eight, of LLaMA at the longest sequence, and of the mixture. (name, rows,
+    fitted) each; what is fitted to is not scored."""
     for hardware in sorted({row["hardware"] for row in rows if is_mosaic(row)}):
         group = [row for row in rows if is_mosaic(row) and row["hardware"] == hardware and not refusal_of(row)]
         group.sort(key=lambda row: row["gpus"])
@@ -69,6 +69,7 @@ def calibrations(rows):
     yield "SimuMax, B200 (one node)", group, [next(row for row in shortest if is_one(row)) for is_one in (
         lambda row: "llama" in row["model"] and row["tp"] == 1 and row["cp"] == 1,
         lambda row: "llama" in row["model"] and row["tp"] == 8,
+        lambda row: row["sequence"] == max(row["sequence"] for row in group),
         lambda row: "deepseek" in row["model"] and row["pp"] == 1)]
 
 
@@ -275,6 +276,8 @@ def megatron_sharding(row):
         parts.append("overlap")
     if row["precision"] == "fp16" and not options.get("accumulate-allreduce-grads-in-fp32"):
         parts.append("narrow-gradients")
+    if options.get("no-gradient-accumulation-fusion"):
+        parts.append("no-fusion")
     if "multi_dist_optimizer_instances" in row["model"]:
         parts.append("instances=2")
     return "megatron" + (":" + ",".join(parts) if parts else "")
@@ -289,12 +292,12 @@ def question_of_megatron(program, row, folder):
     micro_batches = row["global_batch"] // (replicas * row["micro_batch"])
     is_local = options.get("transformer-impl", "transformer_engine") == "local"
     is_fixed = row["notes"].get("cublas_workspace") == ":4096:8"
-    is_materialized = is_local or options.get("attention-backend") in ("unfused", "local")
+    attention = "math" if is_local else {"unfused": "math", "local": "math", "flash": "flash"}.get(options.get("attention-backend"), "sdpa")
     mesh = f"pp={row['pp']},dp={replicas},cp={context},tp={row['tp']},ep={row.get('ep') or 1}"
     question = ["compare", written(megatron_config(row), folder), "-b", str(row["micro_batch"]), "--accumulate", str(micro_batches),
                 "-s", str(row["sequence"]), "--precision", "bf16", "--master-weights",
                 "--framework", "megatron-local" if is_local else "megatron-deterministic" if is_fixed else "megatron",
-                "--attention", "math" if is_materialized else "sdpa", "--mesh", mesh, "--shard", megatron_sharding(row), "--cluster",
+                "--attention", attention, "--mesh", mesh, "--shard", megatron_sharding(row), "--cluster",
                 cluster_of(program, row, folder), "--strategies", "checkpoint" if row["recompute"] == "full" else "vanilla", "--format", "json"]
     question += megatron_schedule(row) + (["--linears", "fp8"] if options.get("fp8-format") else [])
     if options.get("cross-entropy-loss-fusion"):

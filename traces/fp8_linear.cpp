@@ -147,7 +147,7 @@ TensorId TraceBuilder::engine_product(const std::string& name, TensorId x, Tenso
 
 TensorId TraceBuilder::fp8_linear(const std::string& name, TensorId x, TensorId weight,
                                   TensorId bias) {
-  if (framework_.engine_workspace) {
+  if (framework_.transformer_engine) {
     const TensorId y = engine_product(name, x, weight);
     return bias == no_tensor ? y : add(name + ".add", y, bias);
   }

@@ -86,6 +86,10 @@ struct Framework {
                               ///< it reads alone (bias_swiglu_fusion)
   bool clears_padding = false;   ///< encoders' eager attention sets probabilities of padding to
                                  ///< zero, by a mask of pairs that each layer makes and keeps
+  bool transformer_engine = false;  ///< layers are Transformer Engine's: norms keep 16 bits, heads
+                                    ///< are copied that lie in no layout that its attention knows,
+                                    ///< a loss in one kernel and products in 8 bits are there, and
+                                    ///< products keep a workspace
   bool grouped_experts = false;  ///< tokens are sorted by expert, whose weights are products' one
                                  ///< operand; else one expert runs after the other
 
@@ -94,6 +98,8 @@ struct Framework {
   // How gradients and updates are stored.
   bool accumulates_in_place = true;  ///< a second gradient of one tensor is added into the first
   bool gradients_persist = false;    ///< zero_grad() keeps the gradient buffers between steps
+  bool megatron = false;  ///< linears and loop are Megatron-LM's: products can add to main
+                          ///< gradients, and stages name what they received last
   OptimizerForm optimizer_form = OptimizerForm::Foreach;
   bool norm_gradient_by_columns = false;  ///< dγ, dβ: one thread block per 32 columns, however
                                           ///< many rows there are
@@ -102,7 +108,6 @@ struct Framework {
   bool blas_workspace_per_call = false;   ///< … and go back to it with each call
   bool blackwell_workspace = false;  ///< they have 32 MiB on Blackwell, too, not on Hopper alone
   bool deterministic_workspace = false;  ///< CUBLAS_WORKSPACE_CONFIG=:4096:8: 32 MiB everywhere
-  bool engine_workspace = false;         ///< Transformer Engine keeps one for its products
   bool keeps_score_buffer = false;       ///< one of the largest scores stays between steps
   bool op_scratch = false;               ///< memory that kernels take while they run is known
   bool drops_idle_masks = false;  ///< all models leave out masks that fused attention needs not

@@ -41,7 +41,8 @@ constexpr std::array megatron_counts = {instances};
 constexpr std::array megatron_flags = {
     FlagOption{"whole-states", &Sharding::cuts_states, false},
     FlagOption{"overlap", &Sharding::overlaps, true},
-    FlagOption{"narrow-gradients", &Sharding::gradients_are_wide, false}};
+    FlagOption{"narrow-gradients", &Sharding::gradients_are_wide, false},
+    FlagOption{"no-fusion", &Sharding::fuses_accumulation, false}};
 constexpr std::array zero_counts = {reduce_bucket};
 constexpr std::array zero_flags = {FlagOption{"overlap", &Sharding::overlaps, true}};
 constexpr std::array zero3_counts = {reduce_bucket, CountOption{"prefetch", &Sharding::prefetch, 0},

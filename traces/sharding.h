@@ -35,6 +35,7 @@ struct Sharding {
   bool cuts_states = true;         ///< Megatron: --use-distributed-optimizer
   bool overlaps = false;           ///< Megatron: --overlap-grad-reduce; ZeRO: overlap_comm
   bool gradients_are_wide = true;  ///< Megatron: main gradients are fp32, not as the weights
+  bool fuses_accumulation = true;  ///< Megatron: products add to main gradients themselves
   std::int64_t instances = 1;  ///< Megatron: --num-distributed-optimizer-instances: cut among fewer
 
   // ZeRO, in elements; DeepSpeed's names and defaults (deepspeed/runtime/zero/config.py).

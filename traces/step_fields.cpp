@@ -52,7 +52,7 @@ StepField in_fused_form(StepField row) {
 // versions, of a model that is whole on its rank.
 StepField with_known_loss(StepField row) {
   row.defect = [](const StepOptions& step) -> std::string {
-    if (has_fused_loss(step) && !find_framework(step.framework).engine_workspace)
+    if (has_fused_loss(step) && !find_framework(step.framework).transformer_engine)
       return "fused is Transformer Engine's, for Megatron-LM (take --framework megatron, or "
              "--liger)";
     if (!scores_pairs(step)) return defect_of(step.loss);
@@ -76,7 +76,7 @@ StepField in_known_framework(StepField row) {
   row.defect = [](const StepOptions& step) -> std::string {
     if (!step.linears) return {};
     const Framework& framework = find_framework(step.framework);
-    if (framework.fp8_weight == Fp8Weight::Unknown && !framework.engine_workspace)
+    if (framework.fp8_weight == Fp8Weight::Unknown && !framework.transformer_engine)
       return fmt::format(
           "{} has no linears in eight bits that are known (transformers-4.57 and -5 have "
           "torchao's, megatron Transformer Engine's)",

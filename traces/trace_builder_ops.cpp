@@ -52,7 +52,7 @@ TensorId TraceBuilder::rms_norm(const std::string& name, TensorId x, double epsi
   const DType stream = trace_[x].dtype;
   // Transformer Engine's kernel, where its workspaces are, reads 16 bits and keeps them as they are
   // (layernorm_linear.py).
-  const bool upcasts = !framework_.engine_workspace;
+  const bool upcasts = !framework_.transformer_engine;
   const TensorId read =
       upcasts && stream != DType::Float32 ? cast(name + ".upcast", x, DType::Float32) : x;
   if (gain == RmsGain::KeepsInput && read != x) last_op().also_keeps |= input_bit(0);

@@ -8,6 +8,7 @@
 #include "simulator/graph/differentiate.h"
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/exchanges.h"
+#include "simulator/parallel/fused_gradients.h"
 #include "simulator/parallel/pipeline_actions.h"
 #include "simulator/parallel/pipeline_order.h"
 #include "simulator/parallel/rank_trace.h"
@@ -36,6 +37,7 @@ std::vector<std::size_t> part_of_ops(const Trace& trace) {
 void add(const BesideTimes& times, BesideTimes& sum) {
   sum.add += times.add;
   sum.add_main += times.add_main;
+  sum.add_main_alone += times.add_main_alone;
   sum.copy += times.copy;
   sum.copy_of_block += times.copy_of_block;
 }
@@ -47,9 +49,19 @@ BesideTimes beside_times(const KernelCosts& kernels, Bytes size, std::int64_t el
   const auto bytes = static_cast<double>(size.count), count = static_cast<double>(elements);
   const auto time = [&](double moved) { return kernels.elementwise(moved, count, 1).time; };
   const auto copy = static_cast<std::int64_t>(2 * bytes / kernels.bytes_per_ns());
+  const Nanoseconds add_main = time(bytes + 2 * fp32 * count);
   return {.add = time(3 * bytes),
-          .add_main = time(bytes + 2 * fp32 * count),
+          .add_main = add_main,
+          .add_main_alone = add_main,
           .copy = Nanoseconds{copy}};
+}
+
+// By tensor: parameters whose gradients products can add by themselves.
+std::vector<bool> weights_of_products(const Trace& trace) {
+  std::vector<bool> are(trace.tensors.size());
+  for (const Op& op : trace.ops)
+    if (op.inputs > 1 && is_weight_of_product(trace, op, 1)) are[index(trace.inputs(op)[1])] = true;
+  return are;
 }
 
 // By storage: parameters that fully_shard gathers with their block.
@@ -105,6 +117,7 @@ class PartSums {
     const KernelCosts kernels(device, precision_of(trace_.step));
     const std::vector<WrappedGroup> groups = wrapped_groups(trace_);
     const std::vector<bool> is_of_block = parameters_of_blocks(trace_, groups);
+    const std::vector<bool> is_of_product = weights_of_products(trace_);
     std::vector<bool> is_counted(trace_.tensors.size());
     for (const Buffer& buffer : schedule_.buffers) {
       if (buffer.role != Role::Gradient || buffer.tensor == no_tensor) continue;
@@ -118,6 +131,7 @@ class PartSums {
       if (!device.curves.empty()) continue;  // which may be anything
       BesideTimes beside = beside_times(kernels, buffer.size, numel(tensor.shape));
       if (is_of_block[index(tensor.storage)]) beside.copy_of_block = beside.copy;
+      if (is_of_product[index(buffer.tensor)]) beside.add_main_alone = {};
       add(beside, part->beside);
     }
     add_wrapped(groups, is_counted);
@@ -359,7 +373,7 @@ class StageBounds {
       case Sharding::Kind::Zero1:
         return added;
       case Sharding::Kind::Megatron:
-        return times.add_main * batches;
+        return (fuses_accumulation(step_) ? times.add_main_alone : times.add_main) * batches;
       case Sharding::Kind::Zero2:  // to a bucket
       case Sharding::Kind::Fsdp1:
         return times.copy * batches;

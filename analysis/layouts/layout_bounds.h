@@ -13,10 +13,11 @@ namespace tidemark {
 /// What a micro-batch takes beside its forward and backward, by what is done with its parameters
 /// and gradients, each kernel alone.
 struct BesideTimes {
-  Nanoseconds add{};            ///< gradients to those of the micro-batches before
-  Nanoseconds add_main{};       ///< … to Megatron-LM's main gradients
-  Nanoseconds copy{};           ///< gradients, or what they are of, without gaps between kernels
-  Nanoseconds copy_of_block{};  ///< … those that fully_shard gathers block by block
+  Nanoseconds add{};             ///< gradients to those of the micro-batches before
+  Nanoseconds add_main{};        ///< … to Megatron-LM's main gradients
+  Nanoseconds add_main_alone{};  ///< … of those that no product adds itself
+  Nanoseconds copy{};            ///< gradients, or what they are of, without gaps between kernels
+  Nanoseconds copy_of_block{};   ///< … those that fully_shard gathers block by block
 };
 
 /// Of one micro-batch: what stands before the blocks, then each block, then what stands behind.

@@ -98,6 +98,7 @@ std::optional<std::string_view> megatron_precision(const StepOptions& step) {
 std::string megatron_sharing(const Sharding& sharding) {
   std::string text = sharding.cuts_states ? " --use-distributed-optimizer" : "";
   if (sharding.overlaps) text += " --overlap-grad-reduce";
+  if (!sharding.fuses_accumulation) text += " --no-gradient-accumulation-fusion";
   if (sharding.instances > 1)
     text += fmt::format(" --num-distributed-optimizer-instances {}", sharding.instances);
   return text;

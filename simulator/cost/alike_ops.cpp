@@ -57,7 +57,8 @@ class Search {
   bool have_equal_operands(const Op& x, const Op& y) const {
     const auto is_equal = [&](TensorId a, TensorId b) {
       return trace_[a].dtype == trace_[b].dtype && trace_[a].shape == trace_[b].shape &&
-             traffic_.has_gradient(a) == traffic_.has_gradient(b);
+             traffic_.has_gradient(a) == traffic_.has_gradient(b) &&
+             trace_[a].category == trace_[b].category;
     };
     return std::ranges::equal(trace_.inputs(x), trace_.inputs(y), is_equal) &&
            std::ranges::equal(trace_.outputs(x), trace_.outputs(y), is_equal);

@@ -284,7 +284,7 @@ Bytes blas_workspace(const Framework& framework, const Device& device) {
 
 // module/base.py of Transformer Engine: 4 MiB, and from compute capability 9.0 on 32 MiB and 1 KiB.
 Bytes engine_workspace(const Framework& framework, const Device& device) {
-  if (!framework.engine_workspace) return {};
+  if (!framework.transformer_engine) return {};
   constexpr std::int64_t mib = 1 << 20;
   return Bytes{capability_of(device).value_or(80) >= 90 ? 32 * mib + 1024 : 4 * mib};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "simulator/parallel/fused_gradients.h"
 #include "simulator/parallel/split_backward.h"
 
 namespace tidemark {
@@ -34,6 +35,8 @@ Traffic::Traffic(const Trace& trace, const Needs& needs)
       needs_(needs),
       of_weights_(gradients_of_weights(trace)),
       has_gradient_(trace.tensors.size()) {
+  if (fuses_accumulation(trace.step))
+    main_element_ = trace.step.shard->gradients_are_wide ? size_of(DType::Float32) : 2;
   if (trace.loss != no_tensor) has_gradient_[index(trace.loss)] = true;
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
     for (std::uint32_t bits = needs.gradients[i]; bits != 0; bits &= bits - 1)
@@ -101,6 +104,13 @@ double Traffic::incoming_bytes(const Op& op, std::size_t input) const {
   return sum;
 }
 
+// A main gradient is read and written.
+double Traffic::written_bytes(const Op& op, std::size_t input) const {
+  const TensorId written = trace_.inputs(op)[input];
+  if (main_element_ == 0 || !is_weight_of_product(trace_, op, input)) return bytes(written);
+  return 2 * elements(written) * static_cast<double>(main_element_);
+}
+
 // One sequence of kernels writes all gradients that there are.
 GradientTraffic Traffic::opaque_backward(const Schedule& schedule, const Run& run) const {
   const Op& op = trace_[run.op];
@@ -111,12 +121,16 @@ GradientTraffic Traffic::opaque_backward(const Schedule& schedule, const Run& ru
   for_each_operand(trace_, op, opaque_row(trace_, op)->saved, [&](TensorId, TensorId tensor) {
     all.bytes += saved_bytes(schedule, run, tensor);
   });
+  double added = 0;  // of main gradients, which no row knows
   for (std::uint32_t bits = gradients; bits != 0; bits &= bits - 1) {
-    const TensorId written = trace_.inputs(op)[static_cast<std::size_t>(std::countr_zero(bits))];
+    const auto input = static_cast<std::size_t>(std::countr_zero(bits));
+    const TensorId written = trace_.inputs(op)[input];
     all.bytes += bytes(written);
     all.elements = std::max(all.elements, elements(written));
+    added += written_bytes(op, input) - bytes(written);
   }
   if (pass.moved) all.bytes = static_cast<double>(pass.moved->count);
+  all.bytes += added;
   return all;
 }
 
@@ -147,7 +161,7 @@ GradientTraffics Traffic::backward(const Schedule& schedule, const Run& run) con
       kernels.bytes += saved_bytes(schedule, run, tensor);
     });
     const TensorId written = trace_.inputs(op)[input];
-    kernels.bytes += bytes(written);
+    kernels.bytes += written_bytes(op, input);
     kernels.elements = std::max(kernels.elements, elements(written));
   }
   return all;

@@ -58,6 +58,7 @@ class Traffic {
   double bytes_of_passes(const Op& op, int passes) const;
   double saved_bytes(const Schedule& schedule, const Run& run, TensorId tensor) const;
   double incoming_bytes(const Op& op, std::size_t input) const;
+  double written_bytes(const Op& op, std::size_t input) const;
   std::uint32_t gradients_in(Task task, OpId op) const;
   GradientTraffic opaque_backward(const Schedule& schedule, const Run& run) const;
 
@@ -65,6 +66,7 @@ class Traffic {
   const Needs& needs_;
   const std::vector<std::uint32_t> of_weights_;  ///< gradients_of_weights() of the trace
   std::vector<bool> has_gradient_;               ///< per tensor
+  std::int64_t main_element_ = 0;  ///< bytes; 0: no product adds to main gradients itself
 };
 
 }  // namespace tidemark

@@ -43,7 +43,7 @@ NodeId GraphRewriter::copy_next() {
     CHECK(now(read) != no_instance);
     operation_.read_again(now(read));
   }
-  for (const InstanceId write : old_.writes(next())) operation_.write(copy_written(write));
+  for (const InstanceId write : old_.writes(next())) operation_.write(written(write));
   const NodeId copied = append(next().task, next().lane, next().op, operation_);
   graph_.adds_to(next().input);
   next_ = static_cast<NodeId>(index(next_) + 1);
@@ -58,7 +58,7 @@ void GraphRewriter::skip_next() {
   is_ended_ = false;
 }
 
-InstanceId GraphRewriter::copy_written(InstanceId old) {
+InstanceId GraphRewriter::written(InstanceId old) {
   const Instance& instance = old_[old];
   const InstanceId copied =
       instance.over == no_instance ? graph_.add(instance) : graph_.add_over(now(instance.over));

@@ -58,6 +58,8 @@ class GraphRewriter {
   void replace(InstanceId old, InstanceId instance) { now_[index(old)] = instance; }
   /// A new version over the memory of what stands for `old`, and from now on stands for it.
   InstanceId write_over(InstanceId old);
+  /// For a node of the pass's own that writes what an old one did: the copy of an old instance.
+  InstanceId written(InstanceId old);
   /// An operation that reads what an old node reads.
   Operation reads_of(const Node& node) const;
 
@@ -66,7 +68,6 @@ class GraphRewriter {
 
  private:
   const Node& next() const { return old_.nodes[index(next_)]; }
-  InstanceId copy_written(InstanceId old);
 
   const JointGraph& old_;
   GraphBuilder graph_;

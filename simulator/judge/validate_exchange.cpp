@@ -98,6 +98,35 @@ void Runs::add_to_buffer() {
   put(writes_[0], sums);
 }
 
+// A product may add the gradient of its weight to a buffer of many, which it reads and writes,
+// instead of writing it.
+bool Runs::add_to_main_gradient(TensorId parameter, std::uint64_t number) {
+  const Tensor& tensor = trace_[parameter];
+  const auto sharing = sharing_of(trace_.step);
+  const bool has_buffers = sharing && sharing->kind == Sharding::Kind::Megatron;
+  if (!has_buffers || tensor.category != Category::Parameter) return false;
+  const auto is_read = [&](BufferId id) {
+    return find(reads_, [&](const Operand& read) {
+      return read.buffer == id && buffer(read).role == Role::Temporary;
+    });
+  };
+  const Operand* main = nullptr;
+  for (const Operand& write : writes_) {
+    if (buffer(write).role == Role::Gradient && buffer(write).tensor == parameter) return false;
+    if (buffer(write).role == Role::Temporary && is_read(write.buffer)) main = &write;
+  }
+  if (!main) return false;
+  std::vector<Content> sums = contents_of(*main);
+  const auto found = std::ranges::find(sums, parameter, &Content::tensor);
+  if (found == sums.end())
+    sums.push_back({parameter, Role::Gradient, number});
+  else
+    found->number += number;
+  find(writes_, [&](const Operand& write) { return write.buffer == main->buffer; });
+  put(*main, sums);
+  return true;
+}
+
 // Averaged over ranks where there are several, wherever it lies then.
 void Runs::read_shared_gradient(TensorId tensor) {
   const std::int64_t micro_batches = trace_.step.accumulate.count;

@@ -31,7 +31,10 @@ void Runs::split_backward(const Run& run) {
     const bool is_its = std::ranges::any_of(writes_, [&](const Operand& w) {
       return !w.is_expected && buffer(w).role == Role::Gradient && buffer(w).tensor == input;
     });
-    if (!c.is_fresh || (!is_its && !write_over_value(op, k, c.number))) continue;
+    const bool is_elsewhere =
+        c.is_fresh && !is_its &&
+        (write_over_value(op, k, c.number) || add_to_main_gradient(input, c.number));
+    if (!c.is_fresh || (!is_its && !is_elsewhere)) continue;
     if (is_its) write(Role::Gradient, input, c.number);
     writes_any = true;
     needs |= gradient_rule(trace_, op, k).needs;

@@ -188,7 +188,8 @@ void Runs::backward(const Run& run) {
   if (const OpaqueRow* row = opaque_row(trace_, op)) check_workspace(row->backward.workspace);
   for (std::size_t k = 0; k < op.inputs; ++k) {
     const auto& c = numbers_.contribution(op, k);
-    if (c.is_fresh && !write_over_value(op, k, c.number))
+    if (c.is_fresh && !write_over_value(op, k, c.number) &&
+        !add_to_main_gradient(trace_.inputs(op)[k], c.number))
       write(Role::Gradient, trace_.inputs(op)[k], c.number);
   }
 }

@@ -54,6 +54,7 @@ class Runs {
   void exchange(Task task);
   void add_shards();
   void add_to_buffer();
+  bool add_to_main_gradient(TensorId parameter, std::uint64_t number);
   void read_shared_gradient(TensorId tensor);
 
   /// What lies in a buffer of collectives.

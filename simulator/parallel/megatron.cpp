@@ -1,13 +1,15 @@
 // Two micro-batches and one bucket; gradients of a and b are added to the bucket as they are made:
 //   compute  … d a  add a  d b  add b  …  d a  add a  d b  add b         update
 //   reduce                                                  reduce-scatter      all-gather
-// Main gradients stay between steps. With `overlap` a bucket is reduced as soon as the last
-// micro-batch has added to it, else behind the backward. The distributed optimizer updates the
-// rank's part of the parameters, which are gathered behind it.
-// Tested by tests/simulator/parallel/megatron_test.cpp.
+// Where products add to main gradients themselves, `d a` writes no gradient of a weight and `add a`
+// is part of it. Main gradients stay between steps. With `overlap` a bucket is reduced as soon as
+// the last micro-batch has added to it, else behind the backward. The distributed optimizer updates
+// the rank's part of the parameters, which are gathered behind it. Tested by
+// tests/simulator/parallel/megatron_test.cpp.
 #include "simulator/graph/graph_rewriter.h"
 #include "simulator/parallel/complete_gradients.h"
 #include "simulator/parallel/contiguous.h"
+#include "simulator/parallel/fused_gradients.h"
 #include "simulator/parallel/kept_gradient.h"
 #include "simulator/parallel/share.h"
 #include "traces/replicas.h"
@@ -28,7 +30,8 @@ class MainGradients {
         values_(trace.tensors.size(), no_instance),
         missing_(layout_.buckets.size()),
         complete_(complete_gradients(trace, graph)),
-        end_(index(complete_.end)) {
+        end_(index(complete_.end)),
+        is_fused_(fuses_accumulation(trace.step)) {
     for (const ContiguousPlace& place : layout_.places)
       bucket_of_[index(place.parameter)] = place.bucket;
     if (ranks() > 1) rewriter_.use(Lane::Reduce);
@@ -37,6 +40,9 @@ class MainGradients {
       if (first_[place.bucket] == no_tensor) first_[place.bucket] = place.parameter;
     for (std::size_t b = 0; b < layout_.buckets.size(); ++b) main_.push_back(place_main(b));
     place_padding();
+    if (is_fused_)
+      for (const Bytes dummy : dummy_gradients(trace))
+        place(dummy, Category::Gradient, first_.front());
     for (std::size_t i = 0; i < graph.instances.size(); ++i) note(static_cast<InstanceId>(i));
     for (const CompleteGradient& gradient : complete_.all)
       if (gradient.is_last) ++missing_[bucket_of_[index(gradient.parameter)]];
@@ -109,9 +115,38 @@ class MainGradients {
 
   // What a micro-batch contributes is added to the main gradient, once it is complete.
   void copy(const Node& node) {
-    if (node.task == Task::Accumulate && is_main(rewriter_.now(graph_.reads(node).back())))
-      return keep_gradient(trace_, graph_, node, rewriter_);
-    rewriter_.copy_next();
+    if (const InstanceId fused = fused_gradient(node); fused != no_instance)
+      return add_in_product(node, fused);
+    if (node.task != Task::Accumulate || !is_main(rewriter_.now(graph_.reads(node).back())))
+      return void(rewriter_.copy_next());
+    const InstanceId added = rewriter_.now(graph_.reads(node)[0]);
+    if (!is_main(added)) return keep_gradient(trace_, graph_, node, rewriter_);
+    rewriter_.skip_next();
+    rewriter_.replace(graph_.writes(node)[0], added);
+  }
+
+  // What the node writes of the weight of a product that adds it to the main gradient.
+  InstanceId fused_gradient(const Node& node) const {
+    constexpr std::size_t weight = 1;
+    const bool makes_gradients = node.task == Task::Backward || node.task == Task::WeightGradient;
+    if (!is_fused_ || !makes_gradients) return no_instance;
+    const Op& op = trace_[node.op];
+    if (op.inputs <= weight || !is_weight_of_product(trace_, op, weight)) return no_instance;
+    for (const InstanceId id : graph_.writes(node))
+      if (graph_[id].role == Role::Gradient && graph_[id].tensor == trace_.inputs(op)[weight])
+        return id;
+    return no_instance;
+  }
+
+  void add_in_product(const Node& node, InstanceId gradient) {
+    rewriter_.skip_next();
+    const std::size_t b = bucket_of_[index(graph_[gradient].tensor)];
+    Operation product = rewriter_.reads_of(node);
+    for (const InstanceId id : graph_.writes(node))
+      if (id != gradient) product.write(rewriter_.written(id));
+    write_main(product, b);
+    rewriter_.append(node.task, node.lane, node.op, product);
+    rewriter_.replace(gradient, main_[b]);
   }
 
   InstanceId gradient(TensorId parameter) {
@@ -124,10 +159,12 @@ class MainGradients {
 
   void add_to_main(const CompleteGradient& complete, const Node& made) {
     const std::size_t b = bucket_of_[index(complete.parameter)];
-    Operation add;
-    add.read(gradient(complete.parameter));
-    write_main(add, b);
-    rewriter_.append(Task::Accumulate, made.lane, made.op, add);
+    if (const InstanceId made_last = gradient(complete.parameter); !is_main(made_last)) {
+      Operation add;
+      add.read(made_last);
+      write_main(add, b);
+      rewriter_.append(Task::Accumulate, made.lane, made.op, add);
+    }
     stand_for(complete.parameter, main_[b]);
     if (!complete.is_last || --missing_[b] > 0) return;
     if (sharing_.overlaps && is_shared(b)) reduce(b, made.op);
@@ -199,7 +236,8 @@ class MainGradients {
   std::vector<std::size_t> missing_;         ///< by bucket, of the last micro-batch
   std::vector<InstanceId> main_;             ///< by bucket, of the new graph
   const CompleteGradients complete_;
-  const std::size_t end_;         ///< of the last backward: a node
+  const std::size_t end_;  ///< of the last backward: a node
+  const bool is_fused_;
   std::vector<InstanceId> wide_;  ///< fp32 copies
 };
 

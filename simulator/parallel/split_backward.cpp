@@ -157,18 +157,9 @@ class SplitPasses {
     append(task, node, later.is_whole ? all_of(node) : part_of(node, weights_in(node), false));
   }
 
-  InstanceId write(InstanceId old) {
-    const Instance& instance = old_[old];
-    const InstanceId made = instance.over == no_instance
-                                ? rewriter_.add(instance)
-                                : rewriter_.add_over(rewriter_.now(instance.over));
-    rewriter_.replace(old, made);
-    return made;
-  }
-
   Operation all_of(const Node& node) {
     Operation operation = rewriter_.reads_of(node);
-    for (const InstanceId old : old_.writes(node)) operation.write(write(old));
+    for (const InstanceId old : old_.writes(node)) operation.write(rewriter_.written(old));
     return operation;
   }
 
@@ -192,7 +183,7 @@ class SplitPasses {
     for (const InstanceId old : old_.writes(node)) {
       const bool is_gradient = old_[old].role == Role::Gradient;
       if (is_gradient ? is_among(old_[old], node, gradients) : !is_first && !has_inner)
-        operation.write(write(old));
+        operation.write(rewriter_.written(old));
     }
     const BackwardCall call{.gradients = gradients, .keeps_dy = is_first};
     for (const Bytes inner : inner_tensors(trace_, op, call).sizes())

@@ -84,6 +84,13 @@ const Sharding zero1 = of(Sharding::Kind::Zero1);
 const Sharding zero2 = of(Sharding::Kind::Zero2);
 const Sharding zero3 = of(Sharding::Kind::Zero3);
 
+TEST(Launch, SaysWhereProductsAddNoGradientsThemselves) {
+  Sharding apart = megatron;
+  apart.fuses_accumulation = false;
+  EXPECT_THAT(Asked(apart).megatron(), HasSubstr(" --no-gradient-accumulation-fusion"));
+  EXPECT_THAT(Asked(megatron).megatron(), Not(HasSubstr("accumulation-fusion")));
+}
+
 TEST(Launch, DealsOutProcessesInWholeTensorGroups) {
   const auto processes = [](std::int64_t tensor, std::int64_t data) {
     const std::string line =

@@ -68,9 +68,9 @@ TEST(Mesh, TheNearestMeshKeepsInnerAxesFirst) {
 TEST(Sharding, IsReadAndWrittenWithItsOptions) {
   for (const char* text :
        {"ddp", "fsdp2", "ddp:bucket-view", "ddp:bucket-view,bucket-mb=50", "fsdp2:no-reshard",
-        "megatron", "megatron:whole-states,overlap,narrow-gradients", "megatron:instances=2",
-        "fsdp2:no-reshard,shard=8", "fsdp1", "fsdp1:no-reshard", "zero1", "zero2:overlap",
-        "zero1:reduce-bucket=1000", "zero3",
+        "megatron", "megatron:whole-states,overlap,narrow-gradients", "megatron:no-fusion",
+        "megatron:instances=2", "fsdp2:no-reshard,shard=8", "fsdp1", "fsdp1:no-reshard", "zero1",
+        "zero2:overlap", "zero1:reduce-bucket=1000", "zero3",
         "zero3:no-overlap,prefetch=0,max-live=1,reuse=2,persistence=3"})
     EXPECT_EQ(to_text(parse_sharding(text)), text);
   EXPECT_FALSE(parse_sharding("fsdp2:no-reshard").reshards);

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "traces/models/engine_attention.h"
 #include "traces/models/head_norms.h"
 #include "traces/models/head_order.h"
 #include "traces/models/liger.h"
-#include "traces/padding_ops.h"
 
 namespace tidemark {
 namespace {
@@ -196,20 +196,6 @@ TensorId probabilities(TraceBuilder& b, const std::string& name, TensorId scores
   return weights;
 }
 
-// Transformer Engine's UnfusedDotProductAttention: which pairs hold padding is found anew in each
-// layer (get_full_mask()), and masked_fill() keeps it.
-TensorId without_padding(TraceBuilder& b, const std::string& name, TensorId weights,
-                         TensorId mask) {
-  const Shape s = b.shape(weights);
-  const OutputSpec pairs{"", {s[0], 1, s[2], s[3]}, DType::Bool};
-  const TensorId hidden = b.opaque(name + ".padding", std::array{mask}, std::span(&pairs, 1),
-                                   {.operation = std::string(padding_of_pairs_operation)});
-  const OutputSpec cleared{"", s, b[weights].dtype};
-  return b.opaque(
-      name + ".cleared", std::array{weights, hidden}, std::span(&cleared, 1),
-      {.operation = std::string(fill_operation), .gradients = 1, .saved = input_bit(1)});
-}
-
 TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
                         const AttentionConfig& config) {
   const Shape s = b.shape(heads.q);
@@ -338,6 +324,8 @@ TensorId fused_attention(TraceBuilder& b, const std::string& name, Heads heads,
                          const AttentionConfig& config, AttentionKernel kernel) {
   const Shape s = b.shape(heads.q);
   const Framework& framework = b.framework();
+  const bool is_turned = puts_samples_first(b);
+  if (is_turned) heads = with_samples_first(b, name, heads);
   const bool is_sdpa = framework.picks_fused_attention && config.calls_sdpa;
   const bool is_flash = kernel == AttentionKernel::Flash;
   const TensorId bias = fused_bias(b, name, config, kernel);
@@ -389,7 +377,8 @@ TensorId fused_attention(TraceBuilder& b, const std::string& name, Heads heads,
   if (is_padded) mixed = b.select(name + ".cut", mixed, s.with_back(b.shape(heads.v).back()));
   const Shape of = b.shape(mixed), merged = {of[0], of[2], of[1] * of[3]};
   // Flash writes in the order of q, the other kernel by token.
-  const bool copies = is_flash && head_order(b, q) == HeadOrder::ByHead;
+  const bool copies =
+      framework.transformer_engine ? is_turned : is_flash && head_order(b, q) == HeadOrder::ByHead;
   return copies ? b.copy(name + ".merge", mixed, merged, LayoutTransform::MergeHeads)
                 : b.view(name + ".merge", mixed, merged, LayoutTransform::MergeHeads);
 }
@@ -479,16 +468,17 @@ AttentionKernel kernel_of(const TraceBuilder& b, TensorId q, const AttentionConf
 TensorId attention_core(TraceBuilder& b, const std::string& name, TensorId q, TensorId k,
                         TensorId v, const AttentionConfig& config) {
   const AttentionKernel kernel = kernel_of(b, q, config);
+  const Heads heads = in_engine_layout(b, name, {q, k, v});
   switch (kernel) {
     case AttentionKernel::Eager:
-      return math_attention(b, name, {q, k, v}, config);
+      return math_attention(b, name, heads, config);
     case AttentionKernel::Composed:
-      return composed_attention(b, name, {q, k, v}, config);
+      return composed_attention(b, name, heads, config);
     case AttentionKernel::Flash:
     case AttentionKernel::MemoryEfficient:
       break;
   }
-  return fused_attention(b, name, {q, k, v}, config, kernel);
+  return fused_attention(b, name, heads, config, kernel);
 }
 
 TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,

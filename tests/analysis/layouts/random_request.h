@@ -28,6 +28,7 @@ inline constexpr std::array asked_shardings = {
     "megatron:whole-states",
     "megatron:overlap",
     "megatron:narrow-gradients",
+    "megatron:no-fusion",
     "fsdp1",
     "fsdp1:no-reshard",
     "zero1",

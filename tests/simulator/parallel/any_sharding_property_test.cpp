@@ -22,6 +22,7 @@ constexpr std::array shardings = {"ddp",
                                   "megatron",
                                   "megatron:whole-states,overlap",
                                   "megatron:narrow-gradients",
+                                  "megatron:overlap,no-fusion",
                                   "fsdp1",
                                   "fsdp1:no-reshard",
                                   "zero1:reduce-bucket=2000",
@@ -52,6 +53,17 @@ TEST(AnySharding, WithEveryStrategyIsSound) {
       }
 }
 
+TEST(AnySharding, WhereProductsAddGradientsIsSoundWithEveryStrategy) {
+  for (const Model& model : {small_gpt2(), small_llama(), small_bert()})
+    for (const char* strategy : all_strategies) {
+      StepOptions options = of_bf16(3, "megatron:overlap", 2);
+      options.framework = "megatron";
+      const PlannedStep step = plan_step(std::make_shared<const Trace>(build_trace(model, options)),
+                                         parse_strategy(strategy));
+      expect_sound(*step.trace, step.plan, fmt::format("{} {}", model.name, strategy));
+    }
+}
+
 TEST(AnySharding, OfRandomStepsIsSound) {
   int accepted = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
@@ -61,6 +73,7 @@ TEST(AnySharding, OfRandomStepsIsSound) {
     trace.step.shard = parse_sharding(shardings[dice.below(shardings.size())]);
     trace.step.accumulate = {1 + static_cast<std::int64_t>(dice.below(3))};
     trace.step.ddp = false;
+    if (dice.below(2) == 0) trace.step.framework = "megatron";
     const Plan plan = random_plan(trace, dice);
     if (!sharing_defect(trace.step).empty() || !check(trace, plan).empty()) continue;
     ++accepted;

@@ -7,6 +7,7 @@
 #include "simulator/parallel/contiguous.h"
 #include "simulator/parallel/exchanges.h"
 #include "simulator/parallel/expert_trace.h"
+#include "simulator/parallel/fused_gradients.h"
 #include "tests/simulator/parallel/ranks.h"
 #include "traces/expert_ops.h"
 
@@ -98,7 +99,9 @@ TEST(ExpertParallel, CutsStatesAmongRanksWithTheSameExperts) {
       elements += static_cast<double>(bucket.numel());
     }
     EXPECT_EQ(layout.buckets.back().replicas, 8 / ranks);
-    EXPECT_EQ(resting(schedule, Category::Gradient), static_cast<std::int64_t>(4 * elements));
+    std::int64_t gradients = static_cast<std::int64_t>(4 * elements);
+    for (const Bytes dummy : dummy_gradients(trace)) gradients += dummy.count;
+    EXPECT_EQ(resting(schedule, Category::Gradient), gradients);
     EXPECT_EQ(resting(schedule, Category::Parameter), static_cast<std::int64_t>(2 * elements));
     // The first rank's part may end in padding.
     EXPECT_LE(resting(schedule, Category::OptimizerState), static_cast<std::int64_t>(states) + 64);

@@ -65,6 +65,7 @@ class Scripting {
     script_.report = placed.report;
     script_.flops = &asked == &trace_ ? model_flops(asked, gradients) : model_flops(asked);
     script_.before = calls_.before;
+    for (const AllocatorCall& call : calls_.before) size_of_[call.slot] = call.size;
     script_.own = static_cast<std::uint32_t>(calls_.slots);
     actions_ = actions_of(script_.schedule, script_.stages,
                           trace_.step.rank.value_or(RankClass()).stage, scripted_batches);

@@ -60,6 +60,22 @@ class Listing {
     calls_.before.push_back({size, static_cast<std::uint32_t>(slots_++), stream, Kind::Allocate});
   }
 
+  /// Each chunk of a stage of Megatron-LM names what it received last until it gets another, and so
+  /// between steps, with its gradient: set_input_tensor() of core/transformer/transformer_block.py,
+  /// backward_step() of core/pipeline_parallel/schedules.py, whose retain_grad() leaves that there.
+  /// Meanwhile its loop names the gradient that it has made last, so that one is always there.
+  void add_named_inputs() {
+    constexpr int value_and_gradient = 2;
+    for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
+      if (trace_.ops[i].kind != OpKind::Receive) continue;
+      for (int n = 0; n < value_and_gradient; ++n) {
+        add_workspace(size(trace_[trace_.outputs(trace_.ops[i])[0]]), StreamId::Compute);
+        named_.push_back({static_cast<OpId>(i), calls_.before.back()});
+      }
+    }
+    if (!named_.empty()) named_.pop_back();
+  }
+
   /// By thread; the second one's only if it has a handle of its own.
   void add_blas_workspaces(Bytes size, std::size_t threads) {
     for (std::size_t t = 0; t < threads; ++t)
@@ -76,6 +92,7 @@ class Listing {
         add_free(f->buffer);
       } else if (const auto* run = std::get_if<Run>(&step)) {
         add_what_stays(*run);
+        free_named_inputs(*run);
         if (has_scratch) add_scratch(scratch_of(trace_, schedule_, *run, device_), run->stream);
         calls_.work = calls_.step.size();
       } else if (std::holds_alternative<Synchronize>(step)) {
@@ -86,6 +103,7 @@ class Listing {
       next_run_ = calls_.step.size();
     }
     calls_.step.push_back({.kind = Kind::CompleteEvents});
+    name_inputs_again();
   }
 
   AllocatorCalls finish() && {
@@ -97,6 +115,29 @@ class Listing {
   }
 
  private:
+  struct NamedInput {
+    OpId receive;
+    AllocatorCall allocation;
+    bool is_there = true;
+  };
+
+  void free_named_inputs(const Run& run) {
+    if (run.task != Task::Forward) return;
+    for (NamedInput& named : named_)
+      if (named.receive == run.op && std::exchange(named.is_there, false))
+        calls_.step.push_back({{}, named.allocation.slot, named.allocation.stream, Kind::Free});
+  }
+
+  // Behind the last run.
+  void name_inputs_again() {
+    std::vector<AllocatorCall> again;
+    for (const NamedInput& named : named_)
+      if (!named.is_there) again.push_back(named.allocation);
+    calls_.step.insert(calls_.step.begin() + static_cast<std::ptrdiff_t>(calls_.work),
+                       again.begin(), again.end());
+    calls_.work += again.size();
+  }
+
   // --- what stays, and is made by the first step ---
 
   struct State {
@@ -267,6 +308,7 @@ class Listing {
   std::vector<bool> is_made_later_;                 // by buffer
   std::vector<State> states_;                       // of them; those of a buffer in a row
   std::vector<std::uint32_t> first_state_;          // by buffer, until they are made
+  std::vector<NamedInput> named_;                   // of chunks
   std::vector<std::optional<AllocatorCall>> blas_;  // by thread, until it is made
   std::vector<AllocatorCall> made_;                 // by the first step
   std::size_t next_run_ = 0;                        // its first call
@@ -318,6 +360,7 @@ AllocatorCalls calls_of(const Trace& trace, const Schedule& schedule, const Fram
       listing.add_workspace(kept, StreamId::Compute);
   if (const Bytes kept = score_buffer(trace); kept > Bytes{})
     listing.add_workspace(kept, StreamId::Compute);
+  if (framework.megatron) listing.add_named_inputs();
   listing.add_step(framework.op_scratch);
   return std::move(listing).finish();
 }

@@ -6,12 +6,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "simulator/allocator/allocator_replay.h"
 #include "simulator/cost/scratch.h"
 #include "simulator/lower.h"
+#include "simulator/parallel/rank_trace.h"
+#include "simulator/strategies/strategy.h"
 #include "tests/simulator/hand_made.h"
+#include "tests/support/small_models.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark::allocator::allocator_calls_test {
@@ -214,6 +218,46 @@ TEST(AllocatorCalls, ScratchLivesWhileItsRunIsIssued) {
   EXPECT_EQ(first->size, Bytes{1024 * 1024});
   EXPECT_EQ((first + 1)->kind, Kind::Free);
   EXPECT_EQ((first + 1)->slot, first->slot);
+}
+
+struct NamedInputs {
+  std::size_t kept = 0, freed = 0, again = 0;
+  bool operator==(const NamedInputs&) const = default;
+};
+
+// Of a stage of GPT-2 among two: allocations of what it receives that stay, are freed in the step,
+// and are made again before its last run is done.
+NamedInputs named_inputs(std::int64_t stage, const char* schedule, const char* framework) {
+  StepOptions options{.batch = 2, .precision = Precision::Bf16, .framework = framework};
+  options.accumulate = {4};
+  options.mesh[Axis::Pipeline] = 2;
+  options.rank = RankClass{stage};
+  options.schedule = parse_schedule(schedule);
+  const auto trace = std::make_shared<const Trace>(build_rank_trace(small_gpt2(4), options));
+  const Schedule lowered = lower(plan_step(trace, parse_strategy("vanilla")));
+  const AllocatorCalls calls =
+      calls_of(*trace, lowered, find_framework(framework), find_device("h100"));
+  NamedInputs found;
+  std::set<std::uint32_t> slots;
+  const Bytes received{2 * 16 * 32 * 2};  // batch, tokens, width, bytes
+  for (const AllocatorCall& call : calls.before)
+    if (call.size == received && call.slot >= lowered.buffers.size()) slots.insert(call.slot);
+  for (std::size_t i = 0; i < calls.step.size(); ++i) {
+    if (!slots.contains(calls.step[i].slot)) continue;
+    if (calls.step[i].kind == Kind::Free) ++found.freed;
+    if (calls.step[i].kind == Kind::Allocate && i < calls.work) ++found.again;
+  }
+  found.kept = slots.size();
+  return found;
+}
+
+// Value and gradient of each chunk that receives; one gradient is there all the time.
+TEST(NamedInputs, OfMegatronsStagesStayBetweenSteps) {
+  EXPECT_EQ(named_inputs(1, "1f1b", "megatron"), (NamedInputs{2, 1, 1}));
+  EXPECT_EQ(named_inputs(1, "interleaved:v=2", "megatron"), (NamedInputs{4, 3, 3}));
+  EXPECT_EQ(named_inputs(0, "interleaved:v=2", "megatron"), (NamedInputs{2, 1, 1}));
+  EXPECT_EQ(named_inputs(0, "1f1b", "megatron"), NamedInputs());
+  EXPECT_EQ(named_inputs(1, "1f1b", "transformers-4.57"), NamedInputs());
 }
 
 }  // namespace

@@ -84,8 +84,8 @@ struct Framework {
   bool shared_attention = false;
   bool fuses_swiglu = false;  ///< SiLU of one half times the other is one kernel, which keeps what
                               ///< it reads alone (bias_swiglu_fusion)
-  bool clears_padding = false;   ///< encoders' eager attention sets probabilities of padding to
-                                 ///< zero, by a mask of pairs that each layer makes and keeps
+  bool clears_padding = false;      ///< encoders' eager attention sets probabilities of padding to
+                                    ///< zero, by a mask of pairs that each layer makes and keeps
   bool transformer_engine = false;  ///< layers are Transformer Engine's: norms keep 16 bits, heads
                                     ///< are copied that lie in no layout that its attention knows,
                                     ///< a loss in one kernel and products in 8 bits are there, and

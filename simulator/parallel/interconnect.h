@@ -16,9 +16,9 @@ struct BusPoint {
 struct Interconnect {
   std::string cluster;  ///< "dgx-h100"
 
-  double gpus_per_node = 1;             ///< that reach each other without a network
-  double link_bytes_per_second = 0;     ///< bus bandwidth of rings on a node, large messages
-  double latency_protocol_limit = 0;    ///< of NCCL's LL protocol; 0: none is known
+  double gpus_per_node = 1;           ///< that reach each other without a network
+  double link_bytes_per_second = 0;   ///< bus bandwidth of rings on a node, large messages
+  double latency_protocol_limit = 0;  ///< of NCCL's LL protocol; 0: none is known
   // Of all-gathers and reduce-scatters on one node beside their bytes, and of each of their steps;
   // 0: not measured, and taken from NCCL's own tables.
   double gather_base_seconds = 0, gather_step_seconds = 0;

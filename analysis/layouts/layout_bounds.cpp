@@ -60,7 +60,8 @@ BesideTimes beside_times(const KernelCosts& kernels, Bytes size, std::int64_t el
 std::vector<bool> weights_of_products(const Trace& trace) {
   std::vector<bool> are(trace.tensors.size());
   for (const Op& op : trace.ops)
-    if (op.inputs > 1 && is_weight_of_product(trace, op, 1)) are[index(trace.inputs(op)[1])] = true;
+    if (const TensorId weight = weight_of_product(trace, op); weight != no_tensor)
+      are[index(weight)] = true;
   return are;
 }
 

@@ -107,7 +107,7 @@ double Traffic::incoming_bytes(const Op& op, std::size_t input) const {
 // A main gradient is read and written.
 double Traffic::written_bytes(const Op& op, std::size_t input) const {
   const TensorId written = trace_.inputs(op)[input];
-  if (main_element_ == 0 || !is_weight_of_product(trace_, op, input)) return bytes(written);
+  if (main_element_ == 0 || written != weight_of_product(trace_, op)) return bytes(written);
   return 2 * elements(written) * static_cast<double>(main_element_);
 }
 

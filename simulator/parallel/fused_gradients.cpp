@@ -16,25 +16,28 @@ bool fuses_accumulation(const StepOptions& step) {
          find_framework(step.framework).megatron;
 }
 
-bool is_weight_of_product(const Trace& trace, const Op& op, std::size_t input) {
-  if (input != 1 || !is_trained(trace, trace.inputs(op)[input])) return false;
-  return op.kind == OpKind::Linear || is_engine_product(trace, op) ||
-         is_product_of_experts(trace, op);
+TensorId weight_of_product(const Trace& trace, const Op& op) {
+  const bool is_product =
+      op.kind == OpKind::Linear || is_engine_product(trace, op) || is_product_of_experts(trace, op);
+  if (!is_product) return no_tensor;
+  const TensorId weight = trace.inputs(op)[1];
+  return is_trained(trace, weight) ? weight : no_tensor;
 }
 
-std::vector<Bytes> dummy_gradients(const Trace& trace) {
-  std::set<std::tuple<std::int64_t, std::int64_t, DType>> shapes;  // outputs, inputs
+std::vector<DummyGradient> dummy_gradients(const Trace& trace) {
+  std::set<std::tuple<std::int64_t, std::int64_t, DType>> known;  // outputs, inputs
+  std::vector<DummyGradient> dummies;
   for (const Op& op : trace.ops) {
-    if (op.inputs < 2 || !is_weight_of_product(trace, op, 1)) continue;
-    const Tensor& weight = trace[trace.inputs(op)[1]];
-    const std::int64_t last = weight.shape.back(), before = weight.shape.back(1);
-    const bool is_of_experts = weight.shape.rank() == 3;
-    shapes.insert({is_of_experts ? last : before, is_of_experts ? before : last, weight.dtype});
+    const TensorId weight = weight_of_product(trace, op);
+    if (weight == no_tensor) continue;
+    const auto& [shape, dtype] = std::tie(trace[weight].shape, trace[weight].dtype);
+    const bool is_of_experts = shape.rank() == 3;  // [experts, inputs, outputs]
+    const std::int64_t last = shape.back(), before = shape.back(1);
+    const bool is_new =
+        known.insert({is_of_experts ? last : before, is_of_experts ? before : last, dtype}).second;
+    if (is_new) dummies.push_back({weight, Bytes{last * before * size_of(dtype)}});
   }
-  std::vector<Bytes> sizes;
-  for (const auto& [outputs, inputs, dtype] : shapes)
-    sizes.push_back(Bytes{outputs * inputs * size_of(dtype)});
-  return sizes;
+  return dummies;
 }
 
 }  // namespace tidemark

@@ -13,12 +13,15 @@ namespace tidemark {
 /// Without --no-gradient-accumulation-fusion, where products are of these libraries.
 bool fuses_accumulation(const StepOptions& step);
 
-/// A parameter whose gradient the op's product can add by itself: the weight of a linear, or those
-/// of experts. Others are added by a kernel of their own.
-bool is_weight_of_product(const Trace& trace, const Op& op, std::size_t input);
+/// The trained parameter whose gradient the op's product can add by itself: the weight of a linear,
+/// or those of experts. no_tensor: gradients are added by kernels of their own.
+TensorId weight_of_product(const Trace& trace, const Op& op);
 
-/// Bytes of one dummy per shape and dtype of these weights, each expert's by itself. They stay
-/// between steps.
-std::vector<Bytes> dummy_gradients(const Trace& trace);
+struct DummyGradient {
+  TensorId weight;  ///< the first that it stands for
+  Bytes size;
+};
+/// One per shape and dtype of these weights, each expert's by itself. They stay between steps.
+std::vector<DummyGradient> dummy_gradients(const Trace& trace);
 
 }  // namespace tidemark

@@ -4,8 +4,8 @@
 // Where products add to main gradients themselves, `d a` writes no gradient of a weight and `add a`
 // is part of it. Main gradients stay between steps. With `overlap` a bucket is reduced as soon as
 // the last micro-batch has added to it, else behind the backward. The distributed optimizer updates
-// the rank's part of the parameters, which are gathered behind it. Tested by
-// tests/simulator/parallel/megatron_test.cpp.
+// the rank's part of the parameters, which are gathered behind it.
+// Tested by tests/simulator/parallel/{megatron,fused_gradients}_test.cpp.
 #include "simulator/graph/graph_rewriter.h"
 #include "simulator/parallel/complete_gradients.h"
 #include "simulator/parallel/contiguous.h"
@@ -41,8 +41,8 @@ class MainGradients {
     for (std::size_t b = 0; b < layout_.buckets.size(); ++b) main_.push_back(place_main(b));
     place_padding();
     if (is_fused_)
-      for (const Bytes dummy : dummy_gradients(trace))
-        place(dummy, Category::Gradient, first_.front());
+      for (const DummyGradient& dummy : dummy_gradients(trace))
+        place(dummy.size, Category::Gradient, dummy.weight);
     for (std::size_t i = 0; i < graph.instances.size(); ++i) note(static_cast<InstanceId>(i));
     for (const CompleteGradient& gradient : complete_.all)
       if (gradient.is_last) ++missing_[bucket_of_[index(gradient.parameter)]];
@@ -127,13 +127,11 @@ class MainGradients {
 
   // What the node writes of the weight of a product that adds it to the main gradient.
   InstanceId fused_gradient(const Node& node) const {
-    constexpr std::size_t weight = 1;
     const bool makes_gradients = node.task == Task::Backward || node.task == Task::WeightGradient;
     if (!is_fused_ || !makes_gradients) return no_instance;
-    const Op& op = trace_[node.op];
-    if (op.inputs <= weight || !is_weight_of_product(trace_, op, weight)) return no_instance;
+    const TensorId weight = weight_of_product(trace_, trace_[node.op]);
     for (const InstanceId id : graph_.writes(node))
-      if (graph_[id].role == Role::Gradient && graph_[id].tensor == trace_.inputs(op)[weight])
+      if (weight != no_tensor && graph_[id].role == Role::Gradient && graph_[id].tensor == weight)
         return id;
     return no_instance;
   }

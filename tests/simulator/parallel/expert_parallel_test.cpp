@@ -100,7 +100,7 @@ TEST(ExpertParallel, CutsStatesAmongRanksWithTheSameExperts) {
     }
     EXPECT_EQ(layout.buckets.back().replicas, 8 / ranks);
     std::int64_t gradients = static_cast<std::int64_t>(4 * elements);
-    for (const Bytes dummy : dummy_gradients(trace)) gradients += dummy.count;
+    for (const DummyGradient& dummy : dummy_gradients(trace)) gradients += dummy.size.count;
     EXPECT_EQ(resting(schedule, Category::Gradient), gradients);
     EXPECT_EQ(resting(schedule, Category::Parameter), static_cast<std::int64_t>(2 * elements));
     // The first rank's part may end in padding.

@@ -63,7 +63,10 @@ TEST(FusedGradients, WithoutFusionAllAre) {
 // up [16, 8] and up_again are one shape, down [8, 16] another: 128 elements of 2 bytes each.
 TEST(FusedGradients, LeaveADummyPerShape) {
   const Trace trace = three_linears(of_megatron("megatron"));
-  EXPECT_THAT(dummy_gradients(trace), ElementsAre(Bytes{256}, Bytes{256}));
+  std::vector<std::string> dummies;
+  for (const DummyGradient& dummy : dummy_gradients(trace))
+    dummies.push_back(fmt::format("{} {}", trace[dummy.weight].name, dummy.size.count));
+  EXPECT_THAT(dummies, ElementsAre("up.weight 256", "down.weight 256"));
   const auto rest = [](const char* shard) {
     return resting(lower(planned(three_linears(of_megatron(shard)), "vanilla")),
                    Category::Gradient);
@@ -76,13 +79,14 @@ TEST(FusedGradients, OfExpertsHaveADummyForOne) {
   StepOptions options = of_megatron("megatron");
   const Trace trace = build_trace(small_mixture(), options);
   Bytes most;
-  for (const Bytes dummy : dummy_gradients(trace)) most = std::max(most, dummy);
-  for (const Op& op : trace.ops)
-    if (op.inputs > 1 && is_weight_of_product(trace, op, 1)) {
-      const Shape& weight = trace[trace.inputs(op)[1]].shape;
-      const std::int64_t experts = weight.rank() == 3 ? weight[0] : 1;
-      EXPECT_LE(numel(weight) / experts * 2, most.count) << op.name;
-    }
+  for (const DummyGradient& dummy : dummy_gradients(trace)) most = std::max(most, dummy.size);
+  for (const Op& op : trace.ops) {
+    const TensorId weight = weight_of_product(trace, op);
+    if (weight == no_tensor) continue;
+    const Shape& shape = trace[weight].shape;
+    const std::int64_t experts = shape.rank() == 3 ? shape[0] : 1;
+    EXPECT_LE(numel(shape) / experts * 2, most.count) << op.name;
+  }
   EXPECT_THAT(validate(trace, lower(planned(trace, "vanilla"))), IsEmpty());
 }
 
@@ -92,7 +96,7 @@ TEST(FusedGradients, AreOfProductsOfTheLibrariesOnly) {
   for (const Op& op : trace.ops) {
     const bool is_gate = expert_op(trace, op) == ExpertOp::Gate;
     if (is_gate || op.kind == OpKind::RmsNorm) {
-      EXPECT_FALSE(is_weight_of_product(trace, op, 1)) << op.name;
+      EXPECT_EQ(weight_of_product(trace, op), no_tensor) << op.name;
     }
   }
 }

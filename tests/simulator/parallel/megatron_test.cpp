@@ -178,6 +178,23 @@ TEST(MegatronFramework, WritesTheGradientOverTheLogitsOfAFusedLoss) {
   }
 }
 
+// What transformers' code would make fp32 first is Megatron-LM's own model there.
+TEST(MegatronFramework, MakesNoFp32LogitsBesideThoseOfItsLoss) {
+  for (const bool is_fused : {false, true}) {
+    StepOptions options = with_fused_loss(1);
+    if (!is_fused) options.loss = {};
+    const Trace trace = build_rank_trace(small_llama(), options);
+    const auto is_wide_logits = [&](const Tensor& tensor) {
+      return tensor.dtype == DType::Float32 && tensor.shape.rank() > 0 &&
+             tensor.shape.back() == 61 && tensor.category == Category::Activation;
+    };
+    std::set<TensorId> storages;
+    for (const Tensor& tensor : trace.tensors)
+      if (is_wide_logits(tensor)) storages.insert(tensor.storage);
+    EXPECT_EQ(storages.size(), is_fused ? 0U : 1U);
+  }
+}
+
 TEST(MegatronFramework, AloneHasTransformerEnginesLoss) {
   for (const char* framework : {"transformers-4.57", "megatron-local"}) {
     StepOptions options = with_fused_loss(1);

@@ -29,15 +29,17 @@ struct Case {
   std::int64_t ranks = 1;  ///< tensor-parallel
   std::int64_t replicas = 1;
   std::string shard = "ddp";
+  std::string framework = std::string(default_framework);
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.model << " " << to_string(c.precision) << " " << c.tuning << " × " << c.accumulate
-             << " tp=" << c.ranks << " dp=" << c.replicas << " " << c.shard;
+             << " tp=" << c.ranks << " dp=" << c.replicas << " " << c.shard << " " << c.framework;
 }
 
 std::shared_ptr<const Trace> trace_of(const Case& c) {
   StepOptions step{.batch = c.batch, .precision = c.precision, .tuning = parse_tuning(c.tuning)};
+  step.framework = c.framework;
   step.accumulate.count = c.accumulate;
   step.update_in_backward = c.update_in_backward;
   step.mesh[Axis::Tensor] = c.ranks;
@@ -76,6 +78,8 @@ const std::vector<Case>& replicas() {
     made.push_back(
         {"llama-7b", Precision::Bf16, "lora:r=8,targets=q,v", 1, 2, false, 1, 8, "fsdp2"});
     made.push_back({"llama-7b", Precision::Bf16, "full", 1, 2, false, 2, 4, "megatron"});
+    for (const char* shard : {"megatron", "megatron:overlap", "megatron:no-fusion"})
+      made.push_back({"gpt2", Precision::Bf16, "full", 2, 4, false, 1, 8, shard, "megatron"});
     return made;
   }();
   return all;

@@ -34,9 +34,8 @@ Traffic::Traffic(const Trace& trace, const Needs& needs)
     : trace_(trace),
       needs_(needs),
       of_weights_(gradients_of_weights(trace)),
-      has_gradient_(trace.tensors.size()) {
-  if (fuses_accumulation(trace.step))
-    main_element_ = trace.step.shard->gradients_are_wide ? size_of(DType::Float32) : 2;
+      has_gradient_(trace.tensors.size()),
+      adds_to_main_(fuses_accumulation(trace.step)) {
   if (trace.loss != no_tensor) has_gradient_[index(trace.loss)] = true;
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
     for (std::uint32_t bits = needs.gradients[i]; bits != 0; bits &= bits - 1)
@@ -104,11 +103,13 @@ double Traffic::incoming_bytes(const Op& op, std::size_t input) const {
   return sum;
 }
 
-// A main gradient is read and written.
+// A main gradient is read and written, in fp32 or as its weight.
 double Traffic::written_bytes(const Op& op, std::size_t input) const {
   const TensorId written = trace_.inputs(op)[input];
-  if (main_element_ == 0 || written != weight_of_product(trace_, op)) return bytes(written);
-  return 2 * elements(written) * static_cast<double>(main_element_);
+  if (!adds_to_main_ || written != weight_of_product(trace_, op)) return bytes(written);
+  const bool is_wide = trace_.step.shard->gradients_are_wide;
+  const std::int64_t element = size_of(is_wide ? DType::Float32 : trace_[written].dtype);
+  return 2 * elements(written) * static_cast<double>(element);
 }
 
 // One sequence of kernels writes all gradients that there are.

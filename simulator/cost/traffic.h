@@ -66,7 +66,7 @@ class Traffic {
   const Needs& needs_;
   const std::vector<std::uint32_t> of_weights_;  ///< gradients_of_weights() of the trace
   std::vector<bool> has_gradient_;               ///< per tensor
-  std::int64_t main_element_ = 0;  ///< bytes; 0: no product adds to main gradients itself
+  const bool adds_to_main_;                      ///< products do, to main gradients
 };
 
 }  // namespace tidemark

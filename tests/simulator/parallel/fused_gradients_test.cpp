@@ -25,7 +25,7 @@ StepOptions of_megatron(std::string_view shard, std::int64_t micro_batches = 1) 
 // x [2, 4, 8] through two linears to 16 and back, a third as the second, and a norm.
 Trace three_linears(const StepOptions& options) {
   TraceBuilder b("toy", "toy", options);
-  TensorId x = b.input("x", {2, 4, 8}, DType::BFloat16);
+  TensorId x = b.input("x", {2, 4, 8}, b.compute_dtype());
   x = b.layer_norm("norm", x, 1e-5);
   x = b.linear("up", x, 16, true);
   x = b.linear("down", x, 8, true);
@@ -131,8 +131,11 @@ TEST(FusedGradients, ThatAreMissingAreNoticed) {
 // 4 bytes are read and 4 written per element instead of 2 written, and the sum of 2 and 8 is left
 // out: of the product's own time nothing else changes.
 TEST(FusedGradients, MoveTheMainGradientInsideTheProduct) {
-  const auto bytes_of = [](const char* shard, Task task) {
-    const Trace trace = three_linears(of_megatron(shard));
+  const auto bytes_of = [](const char* shard, Task task, Precision precision = Precision::Bf16) {
+    StepOptions options = of_megatron(shard);
+    options.precision = precision;
+    options.master_weights = precision == Precision::Bf16;
+    const Trace trace = three_linears(options);
     const PlannedStep step = planned(trace, "vanilla");
     const Schedule schedule = lower(step);
     const auto derived = derived_of(step);
@@ -150,6 +153,8 @@ TEST(FusedGradients, MoveTheMainGradientInsideTheProduct) {
                    bytes_of("megatron:no-fusion", Task::Accumulate) - 10 * elements);
   EXPECT_DOUBLE_EQ(bytes_of("megatron:narrow-gradients", Task::Backward),
                    bytes_of("megatron:no-fusion", Task::Backward) + 2 * elements);
+  EXPECT_DOUBLE_EQ(bytes_of("megatron:narrow-gradients", Task::Backward, Precision::Fp32),
+                   bytes_of("megatron:no-fusion", Task::Backward, Precision::Fp32) + 4 * elements);
 }
 
 }  // namespace

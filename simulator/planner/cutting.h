@@ -11,7 +11,8 @@
 
 namespace tidemark {
 
-/// Finds the cheapest local plan at a price of bytes, by a minimum cut.
+/// Finds the cheapest local plan at a price of bytes, by a minimum cut. Most of a cut is making its
+/// graph, which is the same at all prices. What the input refers to must live as long.
 class Cutting {
  public:
   explicit Cutting(const ProposalInput& in);
@@ -102,7 +103,7 @@ class Cutting {
   void code_inputs(Proposal& made) const;
   void code_input(std::size_t k, const Coded& coded, Proposal& made) const;
 
-  const ProposalInput& in_;
+  ProposalInput in_;
   std::size_t begin_, count_;
   double price_ = 0;  ///< of a byte, at the cut at hand
   double scale_ = finest_scale;

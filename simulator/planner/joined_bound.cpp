@@ -2,8 +2,10 @@
 // way through the chain, by single stages and joined ones, at each price of a byte.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "simulator/planner/cutting.h"
 #include "simulator/planner/planner.h"
 #include "simulator/planner/prices.h"
 #include "simulator/planner/under_way.h"
@@ -71,7 +73,8 @@ class Planner::LeastCosts {
           held_(held),
           coded_(coded),
           chain_(chain),
-          undoing_(undoing) {}
+          undoing_(undoing),
+          cuttings_(chain.kinds.size()) {}
 
     void set_price(double price) {
       price_ = price;
@@ -80,7 +83,7 @@ class Planner::LeastCosts {
 
     /// `kept`: bytes of the stage when it keeps everything; its time then.
     double of(std::uint32_t kind, const Kept& kept) {
-      if (least_[kind] == unknown) least_[kind] = solve(chain_.all[chain_.kinds[kind].front()]);
+      if (least_[kind] == unknown) least_[kind] = solve(kind);
       return least_[kind] + static_cast<double>(kept.time) +
              price_ * static_cast<double>(kept.bytes);
     }
@@ -89,10 +92,13 @@ class Planner::LeastCosts {
     static constexpr double unknown = -1e300;
 
     // Beyond what keeping everything costs.
-    double solve(const Stage& stage) const {
+    double solve(std::uint32_t kind) {
+      const Stage& stage = chain_.all[chain_.kinds[kind].front()];
       if (stage.decided.empty()) return 0;
-      const Proposal found =
-          cheapest_at({trace_, needs_, stage, forward_ns_, held_, coded_}, price_);
+      std::optional<Cutting>& cutting = cuttings_[kind];
+      if (!cutting)
+        cutting.emplace(ProposalInput{trace_, needs_, stage, forward_ns_, held_, coded_});
+      const Proposal found = cutting->solve(price_);
       const std::int64_t all = decided_bytes(trace_, stage);
       const auto beyond = [&](const Proposal& each) {
         return static_cast<double>(each.time) - price_ * static_cast<double>(all - each.kept);
@@ -111,6 +117,7 @@ class Planner::LeastCosts {
     const std::vector<std::vector<Coded>>* coded_;
     const Stages& chain_;
     const std::vector<std::vector<Proposal>>* undoing_;  ///< of single stages
+    std::vector<std::optional<Cutting>> cuttings_;       ///< by kind
     double price_ = 0;
     std::vector<double> least_;
   };

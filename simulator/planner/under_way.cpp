@@ -45,7 +45,7 @@ UnderWay::UnderWay(const Trace& trace, const Needs& needs,
   const std::vector<OpId> first_need = first_needs(trace, needs);
   const auto part_of = [&](const Stage& whole, std::size_t first, std::size_t at) {
     const OpId taken = takes_up_to(single.all[at], first_need);
-    Part part{joined_stage(trace, needs, single, first, at - first), {}};
+    Part part{.stage = joined_stage(trace, needs, single, first, at - first), .counted = {}};
     Stage& stage = part.stage;
     stage.decided.clear();
     stage.held.clear();
@@ -82,11 +82,14 @@ void UnderWay::set_price(double price) {
 
 double UnderWay::cost_of(Part& part) const {
   if (part.cost) return *part.cost;
-  const std::vector<TensorId> nothing;
-  ProposalInput input{trace_, needs_, part.stage, forward_ns_};
-  input.counted = &part.counted;
-  input.there = &nothing;
-  const Proposal least = cheapest_at(input, price_);
+  if (!part.cutting) {
+    static const std::vector<TensorId> nothing;
+    ProposalInput input{trace_, needs_, part.stage, forward_ns_};
+    input.counted = &part.counted;
+    input.there = &nothing;
+    part.cutting.emplace(input);
+  }
+  const Proposal least = part.cutting->solve(price_);
   const std::int64_t away = decided_bytes(trace_, part.stage) - least.kept;
   part.cost = static_cast<double>(least.time) - price_ * static_cast<double>(away);
   return *part.cost;

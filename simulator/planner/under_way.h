@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "simulator/planner/proposals.h"
+#include "simulator/planner/cutting.h"
 #include "simulator/planner/survey.h"
 
 namespace tidemark {
@@ -40,7 +40,8 @@ class UnderWay {
   /// Stages [first, at), with what longer joined ones decide about in them.
   struct Part {
     Stage stage;
-    std::vector<bool> counted;        ///< by decided: a gradient after the moment's needs it
+    std::vector<bool> counted;  ///< by decided: a gradient after the moment's needs it
+    std::optional<Cutting> cutting = {};
     std::optional<double> cost = {};  ///< beyond keeping everything, at the price
   };
   struct Begun {

@@ -1,15 +1,12 @@
 // What the model builders claim: published parameter counts, and the structure that memory depends
-// on. Every preset is also checked as a whole, in every way to run it.
+// on.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <set>
 #include <string>
 
 #include "base/error.h"
-#include "tests/support/brief_model.h"
 #include "tests/traces/model_traces.h"
 #include "traces/layout_transform.h"
 #include "traces/presets.h"
@@ -19,7 +16,6 @@ namespace {
 
 using namespace model_traces;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 struct Published {
   const char* model;
@@ -132,33 +128,6 @@ TEST(Electra, HasTheParametersOfTheBareModel) {
        {Published{"electra-small", 13483008}, Published{"electra-base", 108891648},
         Published{"electra-large", 334092288}})
     EXPECT_EQ(parameters(trace_of(of.model, {.head = Head::None})), of.parameters) << of.model;
-}
-
-TEST(Presets, MakeSoundTracesInEveryWayToRunThem) {
-  for (const Model& known : known_models()) {
-    const Model model = brief(known);
-    for (const Framework& framework : frameworks())
-      for (const Precision precision : {Precision::Fp32, Precision::AmpBf16, Precision::Bf16})
-        for (const Attention attention : {Attention::Math, Attention::Flash, Attention::Sdpa})
-          for (const char* tuning : {"full", "lora:r=4,targets=q,v", "lora-fa:r=4,targets=all"}) {
-            StepOptions step = small_step(model);
-            step.framework = framework.name;
-            step.precision = precision;
-            step.attention = attention;
-            step.tuning = parse_tuning(tuning);
-            SCOPED_TRACE(model.name + " " + step.framework + " " + tuning);
-            ASSERT_THAT(check(build_trace(model, step)), testing::IsEmpty());
-          }
-  }
-}
-
-TEST(Presets, HaveTheirOwnNames) {
-  std::set<std::string> names;
-  for (const Model& model : known_models()) {
-    EXPECT_TRUE(names.insert(model.name).second) << model.name;
-    EXPECT_EQ(model.family, family_of(model.config)) << model.name;
-    EXPECT_FALSE(model.title.empty() || model.source.empty()) << model.name;
-  }
 }
 
 // transformers hands the cap of Gemma 2's scores to its own code only.
@@ -290,57 +259,6 @@ TEST(Dinov2, StretchesItsTableToTheImage) {
   EXPECT_EQ(table(other), (Shape{1, 17, 32}));
   EXPECT_EQ(output_shape(other, "pos_embed.join"), (Shape{1, 37, 32}));
   EXPECT_THAT(check(other), testing::IsEmpty());
-}
-
-TEST(FindModel, SuggestsTheNearestName) {
-  try {
-    find_model("swin_t");
-    FAIL() << "no error";
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("did you mean 'swin-t'?"));
-    EXPECT_THAT(error.what(), HasSubstr("config.json"));
-  }
-}
-
-TEST(FindModel, SaysThatAPathLeadsNowhere) {
-  for (const char* path : {"examples/none.json", "./none/here"}) {
-    try {
-      find_model(path);
-      FAIL() << "no error";
-    } catch (const InputError& error) {
-      EXPECT_EQ(error.what(),
-                std::string(path) + ": no such file (nor a folder with a config.json)");
-    }
-  }
-}
-
-TEST(FindModel, SaysHowToGetTheConfigOfAHubId) {
-  try {
-    find_model("google-bert/bert-base-uncased");
-    FAIL() << "no error";
-  } catch (const InputError& error) {
-    EXPECT_THAT(
-        error.what(),
-        HasSubstr("curl -L -o bert-base-uncased.json "
-                  "https://huggingface.co/google-bert/bert-base-uncased/resolve/main/config.json"));
-  }
-}
-
-TEST(FindModel, SaysThatAPresetHidesAFolder) {
-  EXPECT_THAT(find_model("llama-7b").notes, testing::IsEmpty());
-  const auto before = std::filesystem::current_path();
-  std::filesystem::current_path(TIDEMARK_SOURCE_DIR "/examples");
-  const Model preset = find_model("llama-7b"), folder = find_model("./llama-7b");
-  std::filesystem::current_path(before);
-  EXPECT_THAT(preset.notes, ElementsAre(HasSubstr("(write ./llama-7b for it)")));
-  EXPECT_EQ(preset.title, "LLaMA 7B");
-  EXPECT_EQ(folder.title, "./llama-7b/config.json");
-}
-
-TEST(FindModel, ReadsAConfigByItsPathOrItsFolder) {
-  const std::string folder = TIDEMARK_SOURCE_DIR "/examples/llama-7b";
-  EXPECT_EQ(find_model(folder).config, find_model("llama-7b").config);
-  EXPECT_EQ(find_model(folder + "/config.json").config, find_model("llama-7b").config);
 }
 
 TEST(Swin, ShiftsEverySecondBlockUntilTheWindowIsTheGrid) {

@@ -185,16 +185,16 @@ Bytes communicator_bytes_of(const Scenario& scenario) {
       sum += communicator_bytes(*joined, group_of(mesh, axis.value, *joined));
   if (mesh[Axis::Context] > 1 && scenario.step.context_form == ContextForm::AllToAll)
     sum += all_to_all_bytes(*joined, group_of(mesh, Axis::Context, *joined));
-  if (replicas_of(mesh) == 1) return sum;
-  const auto of = [&](Pattern pattern) {
-    return communicator_bytes(*joined, group_of(scenario.step, {pattern, Axis::Data, {}}, *joined));
-  };
   if (mesh.experts > 1) {
     const Exchange visits{Pattern::AllToAll, Axis::Data, {}};
     const Exchange gradients{Pattern::ReduceScatter, Axis::Data, {}, true};
     sum += all_to_all_bytes(*joined, group_of(scenario.step, visits, *joined)) +
            communicator_bytes(*joined, group_of(scenario.step, gradients, *joined));
   }
+  if (replicas_of(mesh) == 1) return sum;
+  const auto of = [&](Pattern pattern) {
+    return communicator_bytes(*joined, group_of(scenario.step, {pattern, Axis::Data, {}}, *joined));
+  };
   const bool is_hybrid = ranks_that_share(scenario.step) < replicas_of(mesh);
   return sum + of(Pattern::AllGather) + (is_hybrid ? of(Pattern::AllReduce) : Bytes{});
 }

@@ -1,7 +1,7 @@
 """Rows of Megatron-Bridge's tables. What its recipes have in common (src/megatron/bridge/perf_recipes of the release): the distributed
-optimizer with overlap, gradients reduced in bf16, --sp beside tensor parallelism, experts' loads forced to be equal. Some recover
-norms and activations, which takes little time; only time is compared. Megatron-FSDP is asked as torch's fully_shard: it gathers and
-scatters as much, layer by layer."""
+optimizer with overlap, gradients reduced in bf16, --sp beside tensor parallelism, experts whole on each rank and their loads forced to be
+equal. Some recover norms and activations, which takes little time; only time is compared. Megatron-FSDP is asked as torch's fully_shard:
+it gathers and scatters as much, layer by layer."""
 from published_models import layers_of, megatron_model
 
 # GB300 and B300 have the bf16 rate and the bandwidths of GB200 and B200 (NVIDIA's tables of HGX boards and of NVL72 racks), and more
@@ -24,8 +24,6 @@ def refusal_of_bridge(row):
         return f"products in {row['precision']}"
     if row.get("fsdp") and (row.get("pp") or 1) > 1:
         return "pipeline stages of Megatron-FSDP"
-    if (row["dp"] * (row.get("cp") or 1)) % (row.get("ep") or 1):
-        return "experts that tensor-parallel ranks have whole"
     if "w/ mtp" in text:
         return "prediction of several tokens"
     if "sft" in text or "lora" in text:
@@ -61,6 +59,8 @@ def schedule_of_bridge(row, layers):
 def question_of_bridge(row, write):
     config = megatron_model(row)
     mesh = ",".join(f"{axis}={row.get(axis) or 1}" for axis in ("pp", "dp", "cp", "tp", "ep"))
+    if (row.get("ep") or 1) > 1:
+        mesh += ",etp=1"
     cluster = next(name for begin, name in CLUSTERS if row["hardware"].lower() == begin)
     return ["compare", write(config), "-b", str(row["micro_batch"]), "--accumulate",
             str(row["global_batch"] // (row["dp"] * row["micro_batch"])), "-s", str(row["sequence"]), "--precision", "bf16",

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -13,12 +14,13 @@
 namespace tidemark {
 namespace {
 
-constexpr std::string_view experts_name = "ep";
+constexpr std::string_view experts_name = "ep", whole_experts_name = "etp";
 
 std::vector<std::string_view> axis_names() {
   std::vector<std::string_view> names;
   for (const auto& axis : axes) names.push_back(axis.name);
   names.push_back(experts_name);
+  names.push_back(whole_experts_name);
   return names;
 }
 
@@ -30,21 +32,27 @@ std::int64_t parse_size(std::string_view text, std::string_view axis) {
   return *size;
 }
 
-std::int64_t& size_named(Mesh& mesh, std::string_view name) {
-  if (name == experts_name) return mesh.experts;
+struct NamedSizes {
+  Mesh mesh;
+  std::optional<std::int64_t> expert_tensor;  ///< ranks that cut an expert
+};
+
+std::int64_t& size_named(NamedSizes& sizes, std::string_view name) {
+  if (name == experts_name) return sizes.mesh.experts;
+  if (name == whole_experts_name) return sizes.expert_tensor.emplace();
   const auto found = std::ranges::find(axes, name, &Named<Axis>::name);
   if (found == axes.end()) throw UsageError("mesh: " + unknown_name("axis", name, axis_names()));
-  return mesh[found->value];
+  return sizes.mesh[found->value];
 }
 
 // "dp=4"
-void parse_axis(std::string_view text, std::vector<std::string_view>& named, Mesh& mesh) {
+void parse_axis(std::string_view text, std::vector<std::string_view>& named, NamedSizes& sizes) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos)
     throw UsageError(
         fmt::format("mesh: {} is no axis with its size (as in dp=4,tp=2)", quoted(text)));
   const std::string_view name = text.substr(0, equals);
-  std::int64_t& size = size_named(mesh, name);
+  std::int64_t& size = size_named(sizes, name);
   if (std::ranges::find(named, name) != named.end())
     throw UsageError(fmt::format("mesh: {} is named twice (give it once)", name));
   named.push_back(name);
@@ -59,7 +67,7 @@ Mesh nearest_mesh(Mesh mesh, std::int64_t gpus) {
     left /= mesh[axis];
   }
   mesh[Axis::Data] = left;
-  mesh.experts = nearest_divisor(mesh[Axis::Data] * mesh[Axis::Context], mesh.experts);
+  mesh.experts = nearest_divisor(mesh.expert_ranks(), mesh.experts);
   return mesh;
 }
 
@@ -90,14 +98,28 @@ std::int64_t Mesh::stride(Axis axis) const {
   return product;
 }
 
+std::int64_t Mesh::expert_ranks() const {
+  return gpus() / sizes[0] / (whole_experts ? 1 : sizes.back());
+}
+
+std::int64_t Mesh::expert_stride() const { return whole_experts ? 1 : stride(Axis::Context); }
+
 Mesh parse_mesh(std::string_view text) {
-  Mesh mesh;
+  NamedSizes sizes;
+  Mesh& mesh = sizes.mesh;
   if (text == "1") return mesh;
   std::vector<std::string_view> named;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    parse_axis(text.substr(begin, end - begin), named, mesh);
+    parse_axis(text.substr(begin, end - begin), named, sizes);
     begin = end + 1;
+  }
+  if (const auto ranks = sizes.expert_tensor) {
+    if (*ranks != 1 && *ranks != mesh[Axis::Tensor])
+      throw UsageError(fmt::format(
+          "mesh: etp={}: an expert is whole, or cut by all tensor-parallel ranks (etp=1 or etp={})",
+          *ranks, mesh[Axis::Tensor]));
+    mesh.whole_experts = *ranks == 1;
   }
   if (const std::string defect = defect_of(mesh); !defect.empty())
     throw UsageError("mesh: " + defect);
@@ -192,6 +214,8 @@ std::string to_text(const Mesh& mesh) {
   };
   for (const auto& axis : axes) add(axis.name, mesh[axis.value]);
   add(experts_name, mesh.experts);
+  if (mesh.whole_experts)
+    text += fmt::format("{}{}=1", text.empty() ? "" : ",", whole_experts_name);
   return text.empty() ? "1" : text;
 }
 
@@ -203,10 +227,13 @@ std::string defect_of(const Mesh& mesh) {
     gpus *= size;
     if (gpus > Mesh::most_gpus) return fmt::format("more than {} GPUs", Mesh::most_gpus);
   }
-  const std::int64_t sharing = mesh[Axis::Data] * mesh[Axis::Context];
+  if (mesh.whole_experts && mesh[Axis::Tensor] > 1 && mesh.experts == 1)
+    return "etp=1 is of experts that ranks share (give ep=2 or more, or leave etp=1 out)";
+  const std::int64_t sharing = mesh.expert_ranks();
   if (mesh.experts >= 1 && sharing % mesh.experts == 0) return {};
-  return fmt::format("ep={} does not divide the {} ranks of dp · cp (nearest: ep={})", mesh.experts,
-                     sharing, nearest_divisor(sharing, mesh.experts));
+  return fmt::format("ep={} does not divide the {} ranks of dp · cp{} (nearest: ep={})",
+                     mesh.experts, sharing, mesh.whole_experts ? " · tp" : "",
+                     nearest_divisor(sharing, mesh.experts));
 }
 
 Mesh fitted(Mesh mesh, std::int64_t gpus, bool is_given) {

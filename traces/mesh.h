@@ -20,18 +20,24 @@ inline constexpr std::array axes = {
 static_assert(is_in_order(axes));
 
 /// The product of the axes is the number of GPUs. Expert parallelism has no GPUs of its own: groups
-/// of `experts` neighbouring ranks among dp · cp share the experts of a layer, as in Megatron.
+/// of `experts` neighbouring ranks among dp · cp share the experts of a layer, as in Megatron; or
+/// among dp · cp · tp, where each rank has its experts whole.
 struct Mesh {
   static constexpr std::int64_t most_gpus = 1'048'576;
 
   std::array<std::int64_t, axes.size()> sizes = {1, 1, 1, 1};
   std::int64_t experts = 1;
+  bool whole_experts =
+      false;  ///< "etp=1" (--expert-tensor-parallel-size 1); else tp ranks cut them
 
   std::int64_t operator[](Axis axis) const { return sizes[static_cast<std::size_t>(axis)]; }
   std::int64_t& operator[](Axis axis) { return sizes[static_cast<std::size_t>(axis)]; }
   std::int64_t gpus() const;
   /// How far apart in rank are neighbours along the axis?
   std::int64_t stride(Axis axis) const;
+  /// Ranks of a stage that can share its experts, and how far apart in rank neighbours of them are.
+  std::int64_t expert_ranks() const;
+  std::int64_t expert_stride() const;
   bool is_one() const { return gpus() == 1; }
   bool operator==(const Mesh&) const = default;
 };

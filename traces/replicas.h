@@ -11,7 +11,7 @@ inline std::int64_t replicas_of(const Mesh& mesh) { return mesh[Axis::Data] * me
 
 /// The same of an expert's parameters, which only those have that are as far into their group.
 inline std::int64_t expert_replicas_of(const Mesh& mesh) {
-  return replicas_of(mesh) / mesh.experts;
+  return mesh.expert_ranks() / mesh.experts;
 }
 
 }  // namespace tidemark

@@ -311,10 +311,12 @@ std::vector<StepField> surroundings() {
            .id_prefix = "mesh=",
            .noun = "mesh",
            .fits_recorded = true,
-           .switches = {{"--mesh", "AXES",
-                         "how the GPUs of a job are laid out: sizes of pp (pipeline stages), dp "
-                         "(replicas), cp (context), tp (tensor), and ep (how many of dp · cp share "
-                         "experts), as in dp=8; the step is that of one rank (default 1)"}}})),
+           .switches =
+               {{"--mesh", "AXES",
+                 "how the GPUs of a job are laid out: sizes of pp (pipeline stages), dp "
+                 "(replicas), cp (context), tp (tensor), and ep (how many of dp · cp share "
+                 "experts; of dp · cp · tp with etp=1, where each has its own whole), as in "
+                 "dp=8; the step is that of one rank (default 1)"}}})),
       field<&StepOptions::context_form>(
           {.key = "context_form",
            .id_prefix = "cp=",

@@ -84,7 +84,9 @@ class LayoutEnumeration {
         layout.mesh[Axis::Context] = context;
         layout.mesh[Axis::Pipeline] = stages;
         layout.mesh[Axis::Data] = groups / tensor / stages;
-        for (const std::int64_t ranks : expert_ranks(replicas_of(layout.mesh))) {
+        layout.mesh.whole_experts =
+            tensor > 1 && request_.scenario.step.mesh.whole_experts && experts_in(trace_) > 0;
+        for (const std::int64_t ranks : expert_ranks(layout.mesh)) {
           layout.mesh.experts = ranks;
           add_mesh(layout);
         }
@@ -94,9 +96,12 @@ class LayoutEnumeration {
 
  private:
   // That can share the model's experts.
-  std::vector<std::int64_t> expert_ranks(std::int64_t replicas) const {
+  std::vector<std::int64_t> expert_ranks(const Mesh& mesh) const {
     const std::int64_t experts = experts_in(trace_);
-    return experts == 0 ? std::vector<std::int64_t>{1} : divisors_of(std::gcd(experts, replicas));
+    if (experts == 0) return {1};
+    std::vector<std::int64_t> ranks = divisors_of(std::gcd(experts, mesh.expert_ranks()));
+    if (mesh.whole_experts) std::erase(ranks, 1);
+    return ranks;
   }
 
   // --sp, where the scenario's step asks for it, is not left out again.

@@ -31,14 +31,15 @@ std::vector<StrategySpec> searched_strategies(const Options& options) {
   return all;
 }
 
-// Which ranks share a sequence is said, not searched.
-void require_context_only(const Mesh& mesh) {
-  Mesh context;
-  context[Axis::Context] = mesh[Axis::Context];
-  if (mesh == context) return;
-  throw UsageError(
-      fmt::format("search: --mesh {}: other axes than cp are what it tries ({})", to_text(mesh),
-                  context.is_one() ? "leave --mesh out" : "give --mesh " + to_text(context)));
+// Which ranks share a sequence, and whether an expert is whole on each, is said, not searched.
+void require_only_what_is_not_tried(const Mesh& mesh) {
+  Mesh said;
+  said[Axis::Context] = mesh[Axis::Context];
+  said.whole_experts = mesh.whole_experts;
+  if (mesh == said) return;
+  throw UsageError(fmt::format(
+      "search: --mesh {}: other axes than cp and etp are what it tries ({})", to_text(mesh),
+      said == Mesh() ? "leave --mesh out" : "give --mesh " + to_text(said)));
 }
 
 LayoutRequest search_request(const Options& options) {
@@ -61,7 +62,7 @@ LayoutRequest search_request(const Options& options) {
                              : request.gpus;
   if (options.step.contains("--batch")) request.micro_batch = request.scenario.step.batch;
   const StepOptions& step = request.scenario.step;
-  require_context_only(step.mesh);
+  require_only_what_is_not_tried(step.mesh);
   if (step.shard) request.shardings = {*step.shard};
   if (step.schedule) request.schedules = {*step.schedule};
   if (options.top)

@@ -129,6 +129,7 @@ LaunchLine megatron_line(const Launch& launch) {
     line += fmt::format(
         " --expert-model-parallel-size {} --moe-token-dispatcher-type alltoall --moe-grouped-gemm",
         ranks);
+  if (launch.step.mesh.whole_experts) line += " --expert-tensor-parallel-size 1";
   if (launch.step.sequence_parallel) line += " --sequence-parallel";
   if (launch.step.linears) line += " --fp8-format hybrid --fp8-recipe tensorwise";
   if (schedule.group > 0)

@@ -82,10 +82,10 @@ RankGroup group_of(const StepOptions& step, const Exchange& exchange,
   if (exchange.pattern == Pattern::Send)
     return neighbours_on(step.mesh, exchange.axis, interconnect);
   if (exchange.pattern == Pattern::AllToAll && exchange.axis == Axis::Data)
-    return group_of(step.mesh.experts, step.mesh.stride(Axis::Context), interconnect);
+    return group_of(step.mesh.experts, step.mesh.expert_stride(), interconnect);
   if (exchange.of_experts)
-    return group_of(expert_replicas_of(step.mesh),
-                    step.mesh.stride(Axis::Context) * step.mesh.experts, interconnect);
+    return group_of(expert_replicas_of(step.mesh), step.mesh.expert_stride() * step.mesh.experts,
+                    interconnect);
   if (exchange.axis != Axis::Data) return group_of(step.mesh, exchange.axis, interconnect);
   const std::int64_t shared = ranks_that_share(step), ranks = replicas_of(step.mesh);
   const std::int64_t stride = step.mesh.stride(Axis::Context);  // those of a replica lie inside

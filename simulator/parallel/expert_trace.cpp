@@ -15,7 +15,6 @@
 #include "simulator/strategies/trace_edit.h"
 #include "traces/engine_linear.h"
 #include "traces/expert_ops.h"
-#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -45,7 +44,7 @@ void check_sizes(const Trace& trace) {
   const std::int64_t experts = experts_in(trace);
   if (experts == 0) refuse_without_experts(trace);
   if (experts % mesh.experts == 0) return;
-  const std::int64_t most = std::gcd(experts, replicas_of(mesh));
+  const std::int64_t most = std::gcd(experts, mesh.expert_ranks());
   refuse_experts("{} experts are not shared by {} ranks (nearest: --mesh {})", experts,
                  mesh.experts, to_text(with_experts(mesh, nearest_divisor(most, mesh.experts))));
 }
@@ -108,11 +107,11 @@ std::vector<bool> visits_that_came(const Trace& trace) {
   return came;
 }
 
-// Of all ranks that share experts, so many in all: what visits them, and how many visits a rank has
-// of its own tokens. Layers are alike.
+// Of all ranks that share experts, so many in all: what visits them. Layers are alike.
 struct SharedRouting {
   Routing all;
-  std::int64_t visits = 0;
+  std::int64_t visits = 0;  ///< of the tokens of the trace, …
+  std::int64_t parts = 1;   ///< … which so many tensor-parallel ranks will share
 };
 
 SharedRouting routing_of(const Trace& trace, std::int64_t experts) {
@@ -120,13 +119,15 @@ SharedRouting routing_of(const Trace& trace, std::int64_t experts) {
   const Op& op = *std::ranges::find_if(trace.ops, permutes);
   const std::int64_t tokens = trace[trace.inputs(op)[0]].shape[0];
   const std::int64_t visits = trace[trace.outputs(op)[0]].shape[0];
-  return {{tokens * trace.step.mesh.experts, visits / tokens, experts}, visits};
+  const Mesh& mesh = trace.step.mesh;
+  const std::int64_t parts = mesh.whole_experts ? mesh[Axis::Tensor] : 1;
+  return {{tokens * mesh.experts / parts, visits / tokens, experts}, visits, parts};
 }
 
 Trace with_busiest_rank(Trace trace, const ExpertLoad& load, std::int64_t experts) {
   const std::vector<bool> came = visits_that_came(trace);
-  const auto [all, visits] = routing_of(trace, experts);
-  const std::int64_t most = busiest_visits(load, all, trace.step.mesh.experts);
+  const auto [all, visits, parts] = routing_of(trace, experts);
+  const std::int64_t most = busiest_visits(load, all, trace.step.mesh.experts) * parts;
   for (std::size_t t = 0; t < came.size(); ++t) {
     if (!came[t]) continue;
     const auto old = trace.tensors[t].shape.dims();

@@ -13,7 +13,6 @@
 #include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
 #include "traces/padding_ops.h"
-#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -347,12 +346,13 @@ class CutSearch {
   }
 
   // Visits of a rank's own tokens are gathered where they are sorted, of experts of which each rank
-  // has some columns; a second sort adds up.
+  // has some columns; a second sort adds up. Whole experts take them as they are.
   void expert(OpId id, ExpertOp kind) {
     const Op& op = trace_[id];
     const TensorId x = input(op), y = output(op);
     if (kind == ExpertOp::Gate && cut(x) == whole)
       refuse("experts are shared by ranks that have some tokens each (add --sp)");
+    if (trace_.step.mesh.whole_experts) return keep_rows(op);
     if (kind == ExpertOp::Product || kind == ExpertOp::ProductOfEach) return product_of_experts(op);
     if (kind == ExpertOp::Swiglu || kind == ExpertOp::Gated) return void(cut(y) = cut(x));
     if (kind == ExpertOp::Sort && is_part_of_sum_[index(x)]) {
@@ -363,12 +363,18 @@ class CutSearch {
       cuts_.part[index(id)] = RankPart::Columns;
       return;
     }
-    for (const TensorId written : trace_.outputs(op)) cut(written) = cut(x);
+    keep_rows(op);
+  }
+
+  void keep_rows(const Op& op) {
+    for (const TensorId written : trace_.outputs(op)) cut(written) = cut(input(op));
   }
 
   void product_of_experts(const Op& op) {
     const TensorId x = input(op), y = output(op);
-    if (is_cut_at_back(x)) {
+    if (trace_.step.mesh.whole_experts) {
+      keep_rows(op);
+    } else if (is_cut_at_back(x)) {
       cut_weight(input(op, 1), 1, false);
       is_part_of_sum_[index(y)] = true;
     } else {
@@ -405,7 +411,7 @@ class CutSearch {
     const std::int64_t both = nearest[Axis::Data] * ranks_;  // as many GPUs
     nearest[Axis::Tensor] = nearest_divisor(std::gcd(common, both), ranks_);
     nearest[Axis::Data] = both / nearest[Axis::Tensor];
-    nearest.experts = std::gcd(nearest.experts, replicas_of(nearest));
+    nearest.experts = std::gcd(nearest.experts, nearest.expert_ranks());
     refuse("{} has {} {}, which {} ranks cannot share (nearest: --mesh {})", name_of(worst),
            shape(worst)[static_cast<std::size_t>(cut(worst))], counted_in(worst), ranks_,
            to_text(nearest));

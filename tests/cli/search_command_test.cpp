@@ -356,6 +356,13 @@ TEST_F(LaunchLines, SayExpertRanks) {
   const std::string all = lines(
       "--gpus 2 --precision bf16 --master-weights --framework megatron --shard megatron --top 9");
   EXPECT_TRUE(says(all, " --expert-model-parallel-size 2 ")) << all;
+  EXPECT_FALSE(says(all, "--expert-tensor-parallel-size")) << all;
+  const std::string whole = lines(
+      "--gpus 2 --mesh etp=1 --precision bf16 --master-weights --framework megatron --shard "
+      "megatron "
+      "--top 9");
+  EXPECT_TRUE(says(whole, "--tensor-model-parallel-size 2")) << whole;
+  EXPECT_TRUE(says(whole, " --moe-grouped-gemm --expert-tensor-parallel-size 1 ")) << whole;
 }
 
 TEST_F(SearchParts, TryAllAxesButContextRanks) {

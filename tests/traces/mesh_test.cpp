@@ -31,6 +31,25 @@ TEST(Mesh, IsReadInAnyOrderAndWrittenInItsOwn) {
   EXPECT_EQ(parse_mesh("1"), Mesh());
 }
 
+// As many ranks as tp cut an expert unless etp=1 says that none do.
+TEST(Mesh, SaysWhetherExpertsAreWhole) {
+  const Mesh whole = parse_mesh("etp=1,tp=2,dp=4,ep=8");
+  EXPECT_TRUE(whole.whole_experts);
+  EXPECT_EQ(to_text(whole), "dp=4,tp=2,ep=8,etp=1");
+  EXPECT_EQ(parse_mesh(to_text(whole)), whole);
+  EXPECT_EQ(parse_mesh("dp=4,tp=2,ep=4,etp=2"), parse_mesh("dp=4,tp=2,ep=4"));
+  EXPECT_EQ(to_text(parse_mesh("etp=1")), "etp=1");
+}
+
+TEST(Mesh, ExpertsAreSharedAmongReplicasOrAllRanksOfAStage) {
+  const Mesh cut = parse_mesh("pp=2,dp=4,cp=3,tp=2,ep=4");
+  EXPECT_EQ(cut.expert_ranks(), 4 * 3);
+  EXPECT_EQ(cut.expert_stride(), 2);
+  const Mesh whole = parse_mesh("pp=2,dp=4,cp=3,tp=2,ep=8,etp=1");
+  EXPECT_EQ(whole.expert_ranks(), 4 * 3 * 2);
+  EXPECT_EQ(whole.expert_stride(), 1);
+}
+
 TEST(Mesh, GpusAreTheProductAndStridesThatOfInnerAxes) {
   const Mesh mesh = parse_mesh("pp=2,dp=3,cp=4,tp=5,ep=6");
   EXPECT_EQ(mesh.gpus(), 2 * 3 * 4 * 5);  // experts lie among dp · cp
@@ -42,13 +61,20 @@ TEST(Mesh, GpusAreTheProductAndStridesThatOfInnerAxes) {
 TEST(Mesh, MistakesAreToldWithWhatIsLegal) {
   const auto error = [](std::string_view text) { return error_of([=] { parse_mesh(text); }); };
   EXPECT_EQ(error("dq=2"),
-            "mesh: unknown axis 'dq' (did you mean 'dp'? known: pp, dp, cp, tp, ep)");
+            "mesh: unknown axis 'dq' (did you mean 'dp'? known: pp, dp, cp, tp, ep, etp)");
   EXPECT_EQ(error("dp"), "mesh: 'dp' is no axis with its size (as in dp=4,tp=2)");
   EXPECT_EQ(error("dp=0"), "mesh: dp: '0' is not a whole number from 1 to 1048576");
   EXPECT_EQ(error("dp=2,dp=2"), "mesh: dp is named twice (give it once)");
   EXPECT_EQ(error("dp=1048576,tp=2"), "mesh: more than 1048576 GPUs");
   EXPECT_EQ(error("dp=8,ep=3"),
             "mesh: ep=3 does not divide the 8 ranks of dp · cp (nearest: ep=2)");
+  EXPECT_EQ(error("dp=4,tp=2,ep=3,etp=1"),
+            "mesh: ep=3 does not divide the 8 ranks of dp · cp · tp (nearest: ep=2)");
+  EXPECT_EQ(
+      error("dp=4,tp=4,ep=2,etp=2"),
+      "mesh: etp=2: an expert is whole, or cut by all tensor-parallel ranks (etp=1 or etp=4)");
+  EXPECT_EQ(error("dp=4,tp=2,etp=1"),
+            "mesh: etp=1 is of experts that ranks share (give ep=2 or more, or leave etp=1 out)");
   EXPECT_NE(error(""), "");
 }
 

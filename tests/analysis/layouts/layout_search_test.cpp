@@ -166,6 +166,27 @@ TEST(LayoutSearch, TriesAllRanksThatCanShareExperts) {
   EXPECT_EQ(keys_of(search.found), keys_of(expected));
 }
 
+// Whole experts are shared among tensor-parallel ranks, too; where there is one, nothing changes.
+TEST(LayoutSearch, TriesWholeExpertsOfAllRanksOfAStage) {
+  LayoutRequest request = small_request(4, 4);
+  request.scenario.model = small_mixture();
+  request.scenario.step.framework = "megatron";
+  request.scenario.step.sequence_parallel = true;
+  request.scenario.step.mesh.whole_experts = true;
+  request.shardings = {parse_sharding("megatron")};
+  std::set<std::pair<std::int64_t, std::int64_t>> tried;
+  for (const MeshLayout& layout : enumerate_layouts(request).layouts) {
+    EXPECT_EQ(layout.mesh.whole_experts, layout.mesh[Axis::Tensor] > 1);
+    if (layout.mesh[Axis::Pipeline] == 1)
+      tried.insert({layout.mesh[Axis::Tensor], layout.mesh.experts});
+  }
+  EXPECT_EQ(tried, (std::set<std::pair<std::int64_t, std::int64_t>>{
+                       {1, 1}, {1, 2}, {1, 4}, {2, 2}, {2, 4}, {4, 2}, {4, 4}}));
+  std::int64_t others = 0;
+  const auto expected = best_of(all_that_fit(request), request.top, others);
+  EXPECT_EQ(keys_of(search_layouts(request).found), keys_of(expected));
+}
+
 // A search makes totals only; what compare() shows is the same.
 TEST(LayoutSearch, HasTheNumbersOfTheWholeReport) {
   const LayoutSearch search = search_layouts(small_request(8, 16));

@@ -203,6 +203,65 @@ TEST(ExpertParallel, GroupsAreNeighboursAndThoseWithTheSameExperts) {
   EXPECT_EQ(same.per_node, 1);  // 8 apart
 }
 
+StepOptions of_whole_experts(std::int64_t tensor, std::int64_t replicas, std::int64_t ranks) {
+  StepOptions options = of_expert_ranks(ranks, replicas);
+  options.mesh[Axis::Tensor] = tensor;
+  options.mesh.whole_experts = true;
+  options.sequence_parallel = true;
+  return options;
+}
+
+// Two tensor-parallel ranks of four replicas share experts as eight replicas do: each has whole
+// ones, and visits of half of the tokens; norms, attention and router aside.
+TEST(ExpertParallel, WholeExpertsAreSharedByTensorRanksAsByReplicas) {
+  const StepOptions options = of_whole_experts(2, 4, 8);
+  const Counts whole = counts_of(options), alone = counts_of(of_expert_ranks(8));
+  EXPECT_EQ(whole.of_experts, alone.of_experts);
+  constexpr std::int64_t visits = tokens / 2 * per_token;
+  auto among = exchanged(small_mixture(), options, Axis::Data);
+  EXPECT_EQ(among[Pattern::AllToAll].count, depth * 2 * 3);
+  EXPECT_EQ(among[Pattern::AllToAll].bytes, depth * 2 * (2 * 2 * visits * h + 2 * visits));
+  for (const ContiguousBucket& bucket :
+       contiguous_layout(build_rank_trace(small_mixture(), options), *options.shard).buckets)
+    EXPECT_THAT(bucket.replicas, testing::AnyOf(1, 4));  // 4 · 2 / 8 of experts, 4 of all else
+}
+
+// Cut experts gather visits before their first product and reduce behind the second; whole ones
+// leave the ranks' other exchanges only: of attention, and of the table and the loss.
+TEST(ExpertParallel, WholeExpertsGatherNothing) {
+  StepOptions cut = of_whole_experts(2, 4, 4);
+  cut.mesh.whole_experts = false;
+  const auto of_cut = exchanged(small_mixture(), cut, Axis::Tensor);
+  const auto of_whole = exchanged(small_mixture(), of_whole_experts(2, 4, 4), Axis::Tensor);
+  const auto fewer = [&](Pattern pattern) {
+    return of_cut.at(pattern).count - of_whole.at(pattern).count;
+  };
+  // Forward and backward, of rows and of shares.
+  EXPECT_EQ(fewer(Pattern::AllGather), depth * 3);
+  EXPECT_EQ(fewer(Pattern::ReduceScatter), depth * 3);
+}
+
+TEST(ExpertParallel, WholeExpertsOfTheBusiestRankGetAllTokensOfTheirGroup) {
+  StepOptions options = of_whole_experts(2, 4, 8);
+  const auto even = exchanged(small_mixture(), options, Axis::Data)[Pattern::AllToAll];
+  options.expert_load = ExpertLoad{};
+  const auto worst = exchanged(small_mixture(), options, Axis::Data)[Pattern::AllToAll];
+  EXPECT_EQ(worst.count, even.count);
+  EXPECT_EQ(worst.bytes, 4 * even.bytes);  // eight ranks of one expert, two of which a token visits
+}
+
+TEST(ExpertParallel, GroupsOfWholeExpertsAreNeighboursOfAllKinds) {
+  StepOptions options = of_whole_experts(2, 8, 4);
+  Interconnect joined;
+  joined.gpus_per_node = 8;
+  const RankGroup visits = group_of(options, {Pattern::AllToAll, Axis::Data, {}}, joined);
+  EXPECT_EQ(visits.ranks, 4);
+  EXPECT_EQ(visits.per_node, 4);
+  const RankGroup same = group_of(options, {Pattern::ReduceScatter, Axis::Data, {}, true}, joined);
+  EXPECT_EQ(same.ranks, 4);
+  EXPECT_EQ(same.per_node, 2);  // 4 apart
+}
+
 TEST(ExpertParallel, IsRefusedWithTheNearestMesh) {
   EXPECT_THAT(expert_refusal(small_mixture(), of_expert_ranks(16, 16)),
               HasSubstr("8 experts are not shared by 16 ranks (nearest: --mesh dp=16,ep=8)"));
@@ -230,6 +289,19 @@ TEST(ExpertParallel, EveryStrategyIsSoundBesideOtherAxes) {
           options.mesh[Axis::Context] = context;
           options.mesh[Axis::Tensor] = tensor;
           options.sequence_parallel = tensor > 1;
+          expect_sound_ranks(small_mixture(form), options, strategy);
+        }
+}
+
+TEST(ExpertParallel, EveryStrategyOfWholeExpertsIsSound) {
+  for (const MlpForm form : {MlpForm::GatedPacked, MlpForm::Plain})
+    for (const auto& [replicas, tensor, ranks] :
+         std::vector<std::array<std::int64_t, 3>>{{1, 2, 2}, {2, 2, 4}, {4, 2, 8}, {2, 2, 2}})
+      for (const char* shard : {"megatron", "megatron:overlap,narrow-gradients"})
+        for (const char* strategy : {"vanilla", "checkpoint", "checkpoint:selective"}) {
+          StepOptions options = of_whole_experts(tensor, replicas, ranks);
+          options.shard = parse_sharding(shard);
+          options.accumulate = {2};
           expect_sound_ranks(small_mixture(form), options, strategy);
         }
 }

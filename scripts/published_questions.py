@@ -302,6 +302,8 @@ def question_of_megatron(program, row, folder):
     question += megatron_schedule(row) + (["--linears", "fp8"] if options.get("fp8-format") else [])
     if options.get("cross-entropy-loss-fusion"):
         question += ["--loss", "fused"]
+    if context > 1:  # --cp-comm-type, whose default is p2p
+        question += ["--cp-form", "ring"]
     if row["pp"] > 1:
         question += ["--rank", f"pp{row['pp'] - 1}"]
     return question + (["--sp"] if row["sequence_parallel"] and row["tp"] > 1 else [])

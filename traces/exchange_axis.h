@@ -13,6 +13,17 @@ inline bool exchanges_heads(const Trace& trace, const Op& op) {
   return row && row->operation == head_exchange;
 }
 
+/// Keys and values of the part of the tokens at hand, and of the next one, which is on its way.
+inline constexpr std::int64_t parts_of_ring = 2;
+inline bool passes_keys_around(const StepOptions& step) {
+  return step.context_form == ContextForm::Ring && step.mesh[Axis::Context] > 1;
+}
+/// How many times as many keys an attention meets as its operand has at once.
+inline double rounds_of_keys(const StepOptions& step) {
+  if (!passes_keys_around(step)) return 1;
+  return static_cast<double>(step.mesh[Axis::Context]) / static_cast<double>(parts_of_ring);
+}
+
 /// Of ops whose work is an exchange. Pipeline stages send and receive; heads [batch, heads, tokens,
 /// d] are gathered among the context ranks, which have some tokens each; all else goes between the
 /// tensor-parallel ranks.

@@ -323,8 +323,9 @@ std::vector<StepField> surroundings() {
            .noun = "context",
            .switches = {{"--cp-form", "NAME",
                          "how cp ranks attend to all tokens: all-gather (keys and values are "
-                         "gathered, default) or all-to-all (heads are exchanged, as Ulysses and "
-                         "Megatron's a2a)"}}}),
+                         "gathered, default), ring (they go from rank to rank beside the "
+                         "attention, Megatron's p2p) or all-to-all (heads are exchanged, as "
+                         "Ulysses and Megatron's a2a)"}}}),
       field<&StepOptions::sequence_parallel>(
           {.key = "sequence_parallel",
            .id_prefix = "sp=",

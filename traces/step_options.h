@@ -116,11 +116,13 @@ static_assert(is_in_order(linear_maths));
 enum class ContextForm : std::uint8_t {
   AllGather,  ///< each gathers the keys and values of all tokens for its own queries
   AllToAll,   ///< ranks exchange heads: each has all tokens of some (arXiv 2309.14509)
+  Ring,       ///< keys and values go from rank to rank beside the attention to those that came
 };
 
 inline constexpr std::array context_forms = {
     Named{ContextForm::AllGather, std::string_view("all-gather")},
-    Named{ContextForm::AllToAll, std::string_view("all-to-all")}};
+    Named{ContextForm::AllToAll, std::string_view("all-to-all")},
+    Named{ContextForm::Ring, std::string_view("ring")}};
 static_assert(is_in_order(context_forms));
 
 /// Gradient accumulation: so many micro-batches add to the gradients before the optimizer updates.

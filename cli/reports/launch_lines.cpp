@@ -9,6 +9,7 @@
 
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/shards.h"
+#include "traces/exchange_axis.h"
 #include "traces/framework.h"
 #include "traces/replicas.h"
 
@@ -104,6 +105,18 @@ std::string megatron_sharing(const Sharding& sharding) {
   return text;
 }
 
+std::string_view megatron_context(const StepOptions& step) {
+  switch (step.context_form.value_or(ContextForm::AllGather)) {
+    case ContextForm::AllGather:
+      return "all_gather";
+    case ContextForm::AllToAll:
+      return "a2a";
+    case ContextForm::Ring:
+      return "p2p";
+  }
+  return "";
+}
+
 LaunchLine megatron_line(const Launch& launch) {
   constexpr std::string_view program = "Megatron-LM";
   if (launch.sharing != Sharding::Kind::Megatron)
@@ -124,7 +137,7 @@ LaunchLine megatron_line(const Launch& launch) {
       launch.global_batch, *precision);
   if (launch.size(Axis::Context) > 1)
     line += fmt::format(" --context-parallel-size {} --cp-comm-type {}", launch.size(Axis::Context),
-                        launch.step.context_form == ContextForm::AllToAll ? "a2a" : "all_gather");
+                        megatron_context(launch.step));
   if (const std::int64_t ranks = launch.step.mesh.experts; ranks > 1)
     line += fmt::format(
         " --expert-model-parallel-size {} --moe-token-dispatcher-type alltoall --moe-grouped-gemm",
@@ -248,6 +261,8 @@ LaunchLine titan_line(const Launch& launch) {
     line += fmt::format(" --parallelism.tensor_parallel_degree {}", launch.size(Axis::Tensor));
   if (launch.size(Axis::Context) > 1)
     line += fmt::format(" --parallelism.context_parallel_degree {}", launch.size(Axis::Context));
+  if (passes_keys_around(launch.step))
+    line += " --parallelism.context_parallel_rotate_method alltoall";
   if (is_piped) line += titan_stages(launch, *launch.step.schedule);
   line += fmt::format(" --activation_checkpoint.mode {}",
                       launch.recomputed == Recomputed::Blocks ? "full"

@@ -11,6 +11,7 @@
 #include "simulator/parallel/collectives.h"
 #include "simulator/parallel/exchanges.h"
 #include "simulator/parallel/shards.h"
+#include "traces/exchange_axis.h"
 #include "traces/optimizer_of.h"
 
 namespace tidemark {
@@ -53,9 +54,9 @@ Product convolution(const Tensor& y, const Tensor& filters, double groups) {
 
 // Scores and weighted sum: each query meets each key, half of them when causal. As a product with
 // 128-row tiles of queries, one block per tile and head.
-Product attention(const Tensor& q, const Tensor& keys, bool is_causal) {
+Product attention(const Tensor& q, const Tensor& keys, double rounds, bool is_causal) {
   const double d = std::max(1.0, static_cast<double>(q.shape.back()));
-  const double met = static_cast<double>(keys.shape.back(1)) * (is_causal ? 0.5 : 1);
+  const double met = static_cast<double>(keys.shape.back(1)) * rounds * (is_causal ? 0.5 : 1);
   return {1, count(q) / d, d, 2 * met};
 }
 
@@ -70,7 +71,8 @@ Product product_of(const Trace& trace, const Op& op) {
     case Work::Convolution:
       return convolution(y, in(1), attribute(trace, op, AttributeKey::Groups, 1));
     case Work::Attention:
-      return attention(in(0), in(1), attribute(trace, op, AttributeKey::Causal) != 0);
+      return attention(in(0), in(1), rounds_of_keys(trace.step),
+                       attribute(trace, op, AttributeKey::Causal) != 0);
     case Work::None:
     case Work::Elementwise:
     case Work::GatherRows:
@@ -111,7 +113,8 @@ Cost CostModel::forward(const Op& op) const {
     }
     case Work::Attention: {
       const Product p = product_of(trace_, op);
-      return kernels_.attention(p.batch, p.m, p.n, p.k, trace_[trace_.inputs(op)[0]].dtype, bytes);
+      const DType dtype = trace_[trace_.inputs(op)[0]].dtype;
+      return beside_ring(op, kernels_.attention(p.batch, p.m, p.n, p.k, dtype, bytes), 1);
     }
     case Work::Exchange:
       return {};  // what is received: who sends it takes the time
@@ -160,8 +163,29 @@ Cost CostModel::attention_gradient(const Op& op, const GradientTraffic& moved) c
   const Product p = product_of(trace_, op);
   const Tensor& y = trace_[trace_.outputs(op)[0]];
   const double rows = 2 * count_of(size(y));
-  return then(kernels_.elementwise(rows, count(y), 1),
-              kernels_.attention(p.batch, p.m, p.n, p.k * 5 / 2, y.dtype, moved.bytes - rows));
+  constexpr double keys_and_gradients = 2;  // go round together
+  return then(
+      kernels_.elementwise(rows, count(y), 1),
+      beside_ring(op,
+                  kernels_.attention(p.batch, p.m, p.n, p.k * 5 / 2, y.dtype, moved.bytes - rows),
+                  keys_and_gradients));
+}
+
+// A part of the keys and values is met while the next one comes, but for the last; each rank sends
+// as much as it gets. `times`: what is sent beside each.
+Cost CostModel::beside_ring(const Op& op, Cost attention, double times) const {
+  if (!passes_keys_around(trace_.step)) return attention;
+  const auto inputs = trace_.inputs(op);
+  const Bytes keys = size(trace_[inputs[1]]);
+  const Bytes both = inputs[1] == inputs[2] ? keys : keys + size(trace_[inputs[2]]);
+  const auto parts = static_cast<double>(trace_.step.mesh[Axis::Context]);
+  const auto sent = static_cast<std::int64_t>(times * count_of(both) / parts_of_ring);
+  const double passing =
+      static_cast<double>(collective({Pattern::Send, Axis::Context, Bytes{sent}}).time.count());
+  const double meeting = static_cast<double>(attention.time.count()) / parts;
+  attention.time = rounded_ns(meeting + (parts - 1) * std::max(meeting, passing));
+  attention.kernels *= static_cast<int>(parts);
+  return attention;
 }
 
 Cost CostModel::norm_gradient(const Op& op, const GradientTraffic& moved) const {

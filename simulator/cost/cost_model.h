@@ -38,6 +38,7 @@ class CostModel {
   Cost gradient(const Op& op, const GradientTraffic& moved) const;
   Cost product_gradient(const Op& op, const GradientTraffic& moved) const;
   Cost attention_gradient(const Op& op, const GradientTraffic& moved) const;
+  Cost beside_ring(const Op& op, Cost attention, double times) const;
   Cost opaque(const Op& op, const OpaquePass& pass, double bytes, double elements) const;
   Cost norm_gradient(const Op& op, const GradientTraffic& moved) const;
   Cost forward(const Schedule& schedule, const Run& run) const;

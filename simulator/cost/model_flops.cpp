@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "simulator/needs.h"
+#include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
 
 namespace tidemark {
@@ -24,7 +25,7 @@ double terms(const Trace& trace, const Op& op) {
 double attention_flops(const Trace& trace, const Op& op, std::uint32_t gradients) {
   const auto inputs = trace.inputs(op);
   const Tensor &q = trace[inputs[0]], &k = trace[inputs[1]], &y = trace[trace.outputs(op)[0]];
-  const double keys = static_cast<double>(k.shape.back(1));
+  const double keys = static_cast<double>(k.shape.back(1)) * rounds_of_keys(trace.step);
   const double scores = 2 * elements(q) * keys, sum = 2 * elements(y) * keys;
   double flops = scores + sum;
   if (gradients & 3) flops += sum;  // of the weights, on the way to q and k

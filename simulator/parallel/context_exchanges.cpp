@@ -18,13 +18,15 @@ Shape resized(const Shape& shape, std::size_t dimension, std::int64_t size) {
   return Shape(dims);
 }
 
-// Of all ranks, for the attention of this one.
+// Of all ranks, for the attention of this one; or what is there of a ring at once.
 TensorId gathered(const Trace& from, OpId attention, TensorId own, TraceEdit& edit) {
   Tensor all = from[own];
   all.name = edit.name(all.name + ".gather");
   all.storage = no_tensor;
   all.held_until = no_op;
-  all.shape = resized(all.shape, 2, all.shape[2] * from.step.mesh[Axis::Context]);
+  const std::int64_t parts =
+      passes_keys_around(from.step) ? parts_of_ring : from.step.mesh[Axis::Context];
+  all.shape = resized(all.shape, 2, all.shape[2] * parts);
   return edit.emit_beside(attention, OpKind::AllGather, all.name, {edit.map(own)}, all);
 }
 

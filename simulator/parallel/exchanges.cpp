@@ -42,6 +42,8 @@ std::optional<Exchange> exchange_of_op(const Trace& trace, const Run& run) {
     return Exchange{Pattern::AllToAll, Axis::Context, size(trace[trace.inputs(op)[0]])};
   const auto pattern = is_forward ? forward_pattern(op.kind) : backward_pattern(op.kind);
   if (!pattern) return {};
+  // The attention's own time has what it does not hide.
+  if (exchange_axis(trace, op) == Axis::Context && passes_keys_around(trace.step)) return {};
   return Exchange{*pattern, exchange_axis(trace, op), larger()};
 }
 

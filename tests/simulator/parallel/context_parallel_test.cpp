@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulator/cost/cost_model.h"
+#include "simulator/cost/model_flops.h"
+#include "simulator/parallel/cluster.h"
 #include "tests/simulator/parallel/ranks.h"
 #include "tests/support/all_strategies.h"
 
@@ -105,6 +108,97 @@ TEST(ContextParallel, OfExchangedHeadsIsRefusedWhereHeadsDoNotDivide) {
   EXPECT_THAT(
       context_refusal(small_llama(), grouped),
       HasSubstr("has 2 heads, which 4 ranks cannot exchange evenly (take --cp-form all-gather)"));
+}
+
+StepOptions of_ring(std::int64_t ranks, std::int64_t tensor_ranks = 1) {
+  StepOptions options = of_context_ranks(ranks, tensor_ranks);
+  options.context_form = ContextForm::Ring;
+  return options;
+}
+
+// Two parts of the keys are there at once: of two ranks all, as where they are gathered; of eight a
+// quarter. A layer keeps the same.
+TEST(ContextParallel, OfARingHasTwoPartsOfTheKeysAtOnce) {
+  const auto with_form_of_gathers = [](Trace trace) {
+    trace.step.context_form.reset();
+    return trace;
+  };
+  EXPECT_EQ(with_form_of_gathers(build_rank_trace(small_llama(), of_ring(2))),
+            build_rank_trace(small_llama(), of_context_ranks(2)));
+  const auto bytes_of_gathered = [](const StepOptions& options) {
+    const Trace trace = build_rank_trace(formula_gpt(1), options);
+    std::int64_t bytes = 0;
+    for (const Op& op : trace.ops)
+      if (op.kind == OpKind::AllGather) bytes += size(trace[trace.outputs(op)[0]]).count;
+    return bytes;
+  };
+  for (const std::int64_t c : {2, 4, 8}) {
+    EXPECT_EQ(bytes_of_gathered(of_ring(c)), 2 * 2 * s * b * h * 2 / c);
+    EXPECT_EQ(kept_at_the_loss(formula_gpt(3), of_ring(c)),
+              kept_at_the_loss(formula_gpt(3), of_context_ranks(c)));
+  }
+}
+
+// No collective; all that is computed is computed.
+TEST(ContextParallel, OfARingComputesAsMuchAndGathersNothing) {
+  for (const std::int64_t c : {2, 4, 8}) {
+    EXPECT_TRUE(exchanged(formula_gpt(3), of_ring(c), Axis::Context).empty());
+    EXPECT_DOUBLE_EQ(model_flops(build_rank_trace(formula_gpt(3), of_ring(c))),
+                     model_flops(build_rank_trace(formula_gpt(3), of_context_ranks(c))));
+  }
+}
+
+// Of each task: what one attention takes.
+std::map<Task, double> attention_ns(const Model& model, const StepOptions& options,
+                                    const Cluster& cluster, double efficiency) {
+  const PlannedStep step = planned(build_rank_trace(model, options), "vanilla");
+  const Schedule schedule = lower(step);
+  Device device = device_of(cluster);
+  device.attention_efficiency = efficiency;
+  const CostModel costs(*step.trace, step.derived->needs, device);
+  std::map<Task, double> ns;
+  for (const Step& each : schedule.steps)
+    if (const auto* run = std::get_if<tidemark::Run>(&each);
+        run && run->op != no_op && (*step.trace)[run->op].kind == OpKind::FlashAttention)
+      ns[run->task] += static_cast<double>(costs.of(schedule, *run).time.count());
+  return ns;
+}
+
+// Of c parts of the keys one is met while nothing comes, and one while each of the others comes.
+TEST(ContextParallel, OfARingTakesTheLongerOfMeetingAndPassingKeys) {
+  constexpr std::int64_t c = 4, part_bytes = 2 * 2 * s / c * b * h;  // keys and values
+  const Cluster fast = find_cluster("dgx-h100");
+  Cluster slow = fast;
+  slow.interconnect.link_bytes_per_second /= 1e7;
+  constexpr double slowly = 1e-7;  // of the attention
+  const Model model = formula_gpt(1);
+  const auto gathered = attention_ns(model, of_context_ranks(c), fast, slowly);
+  const auto hidden = attention_ns(model, of_ring(c), fast, slowly);
+  const auto exposed = attention_ns(model, of_ring(c), slow, 1);
+  const auto alone = attention_ns(model, of_context_ranks(c), slow, 1);
+  for (const auto& [task, times] : {std::pair{Task::Forward, 1}, std::pair{Task::Backward, 2}}) {
+    EXPECT_NEAR(hidden.at(task), gathered.at(task), 1e-3 * gathered.at(task)) << to_string(task);
+    const RankGroup ring =
+        group_of(of_ring(c), {Pattern::Send, Axis::Context, {}}, slow.interconnect);
+    const double passing =
+        collective_of(slow.interconnect, ring, Pattern::Send, times * part_bytes).ns;
+    EXPECT_GT(passing, alone.at(task));
+    EXPECT_NEAR(exposed.at(task), alone.at(task) / c + (c - 1) * passing, 0.01 * passing)
+        << to_string(task);
+  }
+}
+
+TEST(ContextParallel, OfARingIsSound) {
+  for (const Model& model : {small_gpt2(), small_llama()})
+    for (const char* strategy : {"vanilla", "checkpoint", "mesa", "offload"})
+      for (const Attention attention : {Attention::Flash, Attention::MemoryEfficient}) {
+        StepOptions options = of_ring(4);
+        options.mesh[Axis::Data] = 2;
+        options.attention = attention;
+        options.shard = parse_sharding("fsdp2");
+        expect_sound_ranks(model, options, strategy);
+        if (testing::Test::HasFatalFailure()) return;
+      }
 }
 
 // As many key heads as a rank has, of a quarter of the queries'.

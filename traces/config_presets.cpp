@@ -315,6 +315,14 @@ constexpr std::array config_rows = {
                "num_experts_per_tok": 6, "first_k_dense_replace": 1, "n_group": 8,
                "topk_group": 3, "topk_method": "group_limited_greedy",
                "max_position_embeddings": 163840})"},
+    Preset{"nemotron-3-nano", "Nemotron 3 Nano 30B-A3B",
+           "arXiv 2512.20848; config.json of nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+           R"({"model_type": "nemotron_h", "hidden_size": 2688, "num_hidden_layers": 52,
+               "hybrid_override_pattern":
+                   "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+               "num_key_value_heads": 2, "intermediate_size": 1856, "mamba_num_heads": 64,
+               "n_routed_experts": 128, "num_experts_per_tok": 6, "moe_intermediate_size": 1856,
+               "moe_shared_expert_intermediate_size": 3712, "max_position_embeddings": 262144})"},
 };
 
 }  // namespace

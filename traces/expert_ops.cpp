@@ -57,11 +57,13 @@ OpaqueRow row_of(ExpertOp op, std::string name, const Shape& first, const Shape&
     case ExpertOp::ProductOfEach:
       return product_row(std::move(name), 2 * numel(first) * second.back());
     case ExpertOp::Swiglu:
+    case ExpertOp::WeightedSquare:
       return {
           .operation = std::move(name), .gradients = 0b11, .saved = input_bit(0) | input_bit(1)};
     case ExpertOp::Unpermute:
       return {.operation = std::move(name), .gradients = 0b1, .saved = input_bit(1)};
     case ExpertOp::Gated:
+    case ExpertOp::Square:
       return {.operation = std::move(name),
               .gradients = 0b1,
               .saved = input_bit(0),
@@ -100,6 +102,13 @@ OpaqueRow gated_row(Bytes of_input) {
   return row;
 }
 
+OpaqueRow squared_row(Bytes of_input) {
+  OpaqueRow row = expert_row(ExpertOp::Square, {});
+  row.forward.moved = Bytes{of_input.count * 2};
+  row.backward.moved = Bytes{of_input.count * 3};
+  return row;
+}
+
 void recount_expert_ops(Trace& trace) {
   for (const Op& op : trace.ops) {
     const std::optional<ExpertOp> kind = expert_op(trace, op);
@@ -107,6 +116,10 @@ void recount_expert_ops(Trace& trace) {
     const auto inputs = trace.inputs(op);
     if (kind == ExpertOp::Gated) {
       trace.opaque_rows[index(op.opaque)] = gated_row(size(trace[inputs[0]]));
+      continue;
+    }
+    if (kind == ExpertOp::Square) {
+      trace.opaque_rows[index(op.opaque)] = squared_row(size(trace[inputs[0]]));
       continue;
     }
     trace.opaque_rows[index(op.opaque)] = expert_row(

@@ -17,10 +17,12 @@ enum class ExpertOp : std::uint8_t {
   Exchange,  ///< visits of this rank's tokens → visits of its experts; and back
   Sort,      ///< visits by rank and expert → by expert; and back
   Product,   ///< visits, weights [experts, in, out] → visits
-  ProductOfEach,  ///< the same, one expert after the other
-  Swiglu,         ///< visits, shares → silu(first half) · second half · share
-  Unpermute,      ///< visits, of which token → tokens, summed
-  Gated           ///< rows → silu(first half) · second half, of a dense MLP, too
+  ProductOfEach,   ///< the same, one expert after the other
+  Swiglu,          ///< visits, shares → silu(first half) · second half · share
+  Unpermute,       ///< visits, of which token → tokens, summed
+  Gated,           ///< rows → silu(first half) · second half, of a dense MLP, too
+  WeightedSquare,  ///< visits, shares → relu(visit)² · share
+  Square,          ///< rows → relu(row)², of a dense MLP, too
 };
 
 inline constexpr std::array expert_ops = {
@@ -34,8 +36,16 @@ inline constexpr std::array expert_ops = {
     Named{ExpertOp::ProductOfEach, std::string_view("megatron::sequential_gemm")},
     Named{ExpertOp::Swiglu, std::string_view("megatron::weighted_swiglu")},
     Named{ExpertOp::Unpermute, std::string_view("megatron::unpermute")},
-    Named{ExpertOp::Gated, std::string_view("megatron::swiglu")}};
+    Named{ExpertOp::Gated, std::string_view("megatron::swiglu")},
+    Named{ExpertOp::WeightedSquare, std::string_view("megatron::weighted_squared_relu")},
+    Named{ExpertOp::Square, std::string_view("megatron::squared_relu")}};
 static_assert(is_in_order(expert_ops));
+
+/// Does it write of each element, and a share, one of its own?
+constexpr bool is_activation(ExpertOp op) {
+  return op == ExpertOp::Swiglu || op == ExpertOp::Gated || op == ExpertOp::WeightedSquare ||
+         op == ExpertOp::Square;
+}
 
 /// Nothing if the op is none of these.
 std::optional<ExpertOp> expert_op(const Trace& trace, const Op& op);
@@ -48,6 +58,8 @@ bool is_grouped_product(const Trace& trace, const Op& op);
 
 /// Of Gated, which walks over what it reads and writes.
 OpaqueRow gated_row(Bytes of_input);
+/// Of Square, which does, too.
+OpaqueRow squared_row(Bytes of_input);
 /// What the op says about itself, whose time is a guess; shapes of its inputs, the second if there
 /// is one.
 OpaqueRow expert_row(ExpertOp op, const Shape& first, const Shape& second = {});

@@ -106,6 +106,7 @@ TEST(Zoo, DeepSeekV2) { expect_family_sound("deepseek-v2"); }
 TEST(Zoo, Beit) { expect_family_sound("beit"); }
 TEST(Zoo, VitMae) { expect_family_sound("vit-mae"); }
 TEST(Zoo, Pvt) { expect_family_sound("pvt"); }
+TEST(Zoo, NemotronH) { expect_family_sound("nemotron-h"); }
 
 TEST(Zoo, HasAllFamilies) {
   for (const Model& model : known_models())
@@ -114,7 +115,7 @@ TEST(Zoo, HasAllFamilies) {
                                "gemma3", "phi3", "gpt-neox", "opt", "olmo2", "t5", "mixtral",
                                "qwen3-moe", "olmoe", "bart", "whisper", "modernbert", "deberta",
                                "falcon", "clip", "siglip", "deepseek-v2", "beit", "vit-mae", "pvt",
-                               "phi", "stablelm", "starcoder2", "qwen2-moe"));
+                               "phi", "stablelm", "starcoder2", "qwen2-moe", "nemotron-h"));
 }
 
 TEST(Zoo, NamesEveryStrategy) {

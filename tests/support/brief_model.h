@@ -9,8 +9,16 @@
 
 namespace tidemark {
 
+/// In the order in which they first come.
+inline std::vector<Mixer> of_each_kind(const std::vector<Mixer>& mixers) {
+  std::vector<Mixer> kinds;
+  for (const Mixer mixer : mixers)
+    if (std::ranges::find(kinds, mixer) == kinds.end()) kinds.push_back(mixer);
+  return kinds;
+}
+
 /// The model with as many blocks as the base size of a family has: 12, or 6 in a stage; two where
-/// they have experts.
+/// they have experts; one of each kind where they are of several.
 inline Model brief(Model model) {
   const auto cut = [](std::int64_t& depth, std::int64_t most) { depth = std::min(depth, most); };
   std::visit(
@@ -21,6 +29,10 @@ inline Model brief(Model model) {
           for (std::int64_t& depth : config.depths) cut(depth, 6);
         if constexpr (requires { config.experts; })
           if (config.experts.count > 0) cut(config.depth, 2);
+        if constexpr (requires { config.mixers; })
+          if (config.is_hybrid())
+            config.mixers = of_each_kind(config.mixers),
+            config.depth = static_cast<std::int64_t>(config.mixers.size());
       },
       model.config);
   return model;

@@ -331,7 +331,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "gemma, gemma2, "
                 "gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, starcoder2, mixtral, "
                 "qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, modernbert, deberta-v2, "
-                "deepseek_v2, deepseek_v3, clip_text_model, clip_vision_model, siglip_text_model, "
+                "deepseek_v2, deepseek_v3, nemotron_h, clip_text_model, clip_vision_model, "
+                "siglip_text_model, "
                 "siglip_vision_model)"},
         Refusal{"MegatronBertThatRotates",
                 R"({"model_type": "megatron-core-bert", "position_embedding_type": "rope"})",
@@ -372,7 +373,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "/vocab_size"},
         Refusal{"UnknownActivation", R"({"model_type": "bert", "hidden_act": "mish"})",
                 "/hidden_act: activation 'mish' is not modelled (known: gelu, gelu_pytorch_tanh, "
-                "gelu_new, quick_gelu, silu, swish, relu)"},
+                "gelu_new, quick_gelu, silu, swish, relu, relu2)"},
         Refusal{"UnknownGatedActivation",
                 R"({"model_type": "t5", "feed_forward_proj": "gated-mish"})",
                 "/feed_forward_proj: activation 'gated-mish' is not modelled (known, each with "

@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
         Published{"camembert-base", 110655493}, Published{"dinov2-small", 22056576},
         Published{"dinov2-base", 86580480}, Published{"dinov2-large", 304368640},
         Published{"dinov2-giant", 1136480768}, Published{"qwen1.5-moe-a2.7b", 14315784192},
-        Published{"qwen2-57b-a14b", 57408658944}),
+        Published{"qwen2-57b-a14b", 57408658944}, Published{"nemotron-3-nano", 31577937344}),
     [](const auto& test) {
       std::string name = test.param.model;
       std::ranges::replace_if(

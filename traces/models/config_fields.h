@@ -140,6 +140,7 @@ ModelConfig read_modernbert(Fields& root);
 ModelConfig read_deberta(Fields& root);
 ModelConfig read_deepseek_v2(Fields& root);
 ModelConfig read_deepseek_v3(Fields& root);
+ModelConfig read_nemotron_h(Fields& root);
 ModelConfig read_clip_text(Fields& root);
 ModelConfig read_clip_vision(Fields& root);
 ModelConfig read_siglip_text(Fields& root);

@@ -61,7 +61,8 @@ constexpr std::array activations = {
     Named{ActivationForm::QuickGelu, std::string_view("quick_gelu")},
     Named{ActivationForm::Silu, std::string_view("silu")},
     Named{ActivationForm::Silu, std::string_view("swish")},
-    Named{ActivationForm::Relu, std::string_view("relu")}};
+    Named{ActivationForm::Relu, std::string_view("relu")},
+    Named{ActivationForm::SquaredRelu, std::string_view("relu2")}};
 
 }  // namespace
 
@@ -166,6 +167,7 @@ constexpr std::array readers = {
     Reader{"deberta-v2", "DebertaV2", read_deberta},
     Reader{"deepseek_v2", "DeepseekV2", read_deepseek_v2},
     Reader{"deepseek_v3", "DeepseekV3", read_deepseek_v3},
+    Reader{"nemotron_h", "NemotronH", read_nemotron_h},
     Reader{"clip_text_model", "CLIPText", read_clip_text},
     Reader{"clip_vision_model", "CLIPVision", read_clip_vision},
     Reader{"siglip_text_model", "SiglipText", read_siglip_text},

@@ -22,6 +22,7 @@ struct DecoderBlock {
   const AttentionConfig& attention;
   std::string name;
   bool has_experts = false;
+  std::optional<Mixer> mixer = {};  ///< of its only branch, if it has one
 
   TensorId normed(std::string_view which, TensorId x) const {
     return norm(b, name + "." + std::string(which), x, config.norm, config.epsilon);
@@ -45,7 +46,8 @@ struct DecoderBlock {
   }
 
   TensorId mixed(TensorId x, const MlpConfig& inside) const {
-    const bool is_megatrons = config.mlp_form != MlpForm::Gated;  // those of all others are gated
+    // Megatron-LM's own GPTs in any framework; those of all others are gated.
+    const bool is_megatrons = config.mlp_form != MlpForm::Gated && !config.is_hybrid();
     return b.framework().grouped_experts || is_megatrons
                ? grouped_experts(b, name + ".mlp", x, config.experts, inside)
                : mixture_of_experts(b, name + ".mlp", x, config.experts, config.activation);
@@ -99,10 +101,25 @@ struct DecoderBlock {
     return b.add(name + ".add2", x, b.dropout(name + ".drop", sum, residual_dropout()));
   }
 
+  TensorId mix(TensorId x) const {
+    switch (*mixer) {
+      case Mixer::StateSpace:
+        return state_space(b, name + ".mixer", x, config.state_space);
+      case Mixer::Attention:
+        return attend(x);
+      case Mixer::Mlp:
+      case Mixer::Experts:
+        return feed(x);
+    }
+    return no_tensor;
+  }
+
   TensorId operator()(TensorId x) const {
-    b.begin_block(name, x, 0);
+    b.begin_block(name, x, mixer ? -1 : 0);
     b.begin_function();
-    if (is_parallel(config.block)) {
+    if (mixer) {
+      x = b.add(name + ".add", x, mix(normed("norm", x)));
+    } else if (is_parallel(config.block)) {
       x = both_at_once(x);
     } else {
       x = half({Part::F, &DecoderBlock::attend, "input_norm", "attn_norm", "add1",
@@ -130,13 +147,15 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
                              const View& view) {
   const DType stream = b.framework().autocast_casts ? b.base_dtype() : b.compute_dtype();
   const std::string suffix(view.suffix);
+  // Megatron-LM's hybrids have its one product for q, k and v.
+  const bool packs = config.packed_qkv || (config.is_hybrid() && b.framework().megatron);
   AttentionConfig attention{
       .heads = config.heads,
       .key_heads = config.key_heads,
       .head_width = config.head_width,
       .window = view.window,
-      .packed = config.packed_qkv,
-      .unpacking = config.unpacking,
+      .packed = packs,
+      .unpacking = packs && config.is_hybrid() ? Unpacking::Slices : config.unpacking,
       .scales_query = false,
       .causal = true,
       .qkv_bias = config.qkv_bias,
@@ -172,7 +191,7 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
   const std::int64_t keys = tokens + prefix_tokens(b.step().tuning);
   settle_attention(b, attention, "attention_mask" + suffix, {1, 1, tokens, keys}, stream,
                    fill::CausalMask{view.window});
-  if (config.learned_positions) return attention;
+  if (config.learned_positions || !config.has_positions) return attention;
   const Shape table = {tokens, config.rotary_width ? config.rotary_width : config.head_width};
   const DType kept = config.rotates_in_fp32 ? DType::Float32 : stream;
   if (view.tables != nullptr) {
@@ -238,8 +257,8 @@ Attentions attentions_of(TraceBuilder& b, const DecoderConfig& config, std::int6
 // What a cache with a window does with a prefix, and what code of its own makes of one, is not
 // known.
 std::vector<Prefix> prefixes_of(TraceBuilder& b, const DecoderConfig& config) {
-  const bool is_known =
-      config.latent.key_rank == 0 && config.sliding_window == 0 && !config.own_attention;
+  const bool is_known = config.latent.key_rank == 0 && config.sliding_window == 0 &&
+                        !config.own_attention && !config.is_hybrid();
   if (b.step().tuning.kind == Tuning::Kind::Prefix && !is_known)
     throw UsageError(fmt::format(
         "tuning: prefixes are known in front of blocks that see all tokens by transformers' shared "
@@ -252,6 +271,7 @@ std::vector<Prefix> prefixes_of(TraceBuilder& b, const DecoderConfig& config) {
 }
 
 bool has_experts(const DecoderConfig& config, std::int64_t block) {
+  if (config.is_hybrid()) return config.mixers[static_cast<std::size_t>(block)] == Mixer::Experts;
   return config.experts.count > 0 && (block + 1) % config.experts.every == 0 &&
          std::ranges::find(config.dense_blocks, block) == config.dense_blocks.end();
 }
@@ -270,8 +290,10 @@ HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int6
     const bool is_near = mixes_windows(config) && (i + 1) % config.global_every != 0;
     AttentionConfig attention = is_near ? by_layer.near : by_layer.far;
     attention.prefix = prefixes[static_cast<std::size_t>(i)];
-    x = DecoderBlock{b, config, attention, "blocks." + std::to_string(i),
-                     has_experts(config, i)}(x);
+    std::optional<Mixer> mixer;
+    if (config.is_hybrid()) mixer = config.mixers[static_cast<std::size_t>(i)];
+    x = DecoderBlock{b,    config, attention, "blocks." + std::to_string(i), has_experts(config, i),
+                     mixer}(x);
   }
   if (config.block != BlockForm::PostNorm) x = norm(b, "norm", x, config.norm, config.epsilon);
   if (config.embedding_width) x = b.linear("project_out", x, config.embedding_width, false);

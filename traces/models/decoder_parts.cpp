@@ -5,8 +5,35 @@
 
 #include "traces/expert_ops.h"
 #include "traces/models/liger.h"
+#include "traces/padding_ops.h"
 
 namespace tidemark {
+
+namespace {
+
+// torch.square() is pow(), which autocast runs in fp32; its backward makes x¹ and 2 · x¹ beside the
+// gradient. Megatron-LM's (core/activations.py) is compiled to one kernel, which keeps what it
+// read.
+TensorId squared_relu(TraceBuilder& b, const std::string& name, TensorId x) {
+  const OutputSpec made{"", b.shape(x), b[x].dtype};
+  if (b.framework().transformer_engine)
+    return b.opaque(name + ".relu2", std::array{x}, std::span(&made, 1), squared_row(size(b[x])));
+  TensorId y = b.relu(name + ".relu", x);
+  if (is_amp(precision_of(b.step()))) y = b.cast(name + ".relu.float", y, DType::Float32);
+  const OutputSpec square{"", b.shape(y), b[y].dtype};
+  const Bytes bytes = size(b[y]);
+  return b.opaque(
+      name + ".square", std::array{y}, std::span(&square, 1),
+      {.operation = std::string(square_operation),
+       .gradients = 0b1,
+       .saved = input_bit(0),
+       .quantized = input_bit(0),
+       .forward = {.moved = Bytes{2 * bytes.count}},
+       .backward = {
+           .workspace = Bytes{2 * bytes.count}, .moved = Bytes{7 * bytes.count}, .kernels = 3}});
+}
+
+}  // namespace
 
 TensorId activation(TraceBuilder& b, const std::string& name, TensorId x, ActivationForm form) {
   switch (form) {
@@ -22,6 +49,8 @@ TensorId activation(TraceBuilder& b, const std::string& name, TensorId x, Activa
       return b.quick_gelu(name + ".gelu", x);
     case ActivationForm::Relu:
       return b.relu(name + ".relu", x);
+    case ActivationForm::SquaredRelu:
+      return squared_relu(b, name, x);
   }
   return no_tensor;
 }
@@ -85,6 +114,16 @@ TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const MlpConf
   }
   TensorId y = b.linear(name + ".fc1", x, config.width, config.bias);
   return last(".fc2", activation(b, name, y, config.activation));
+}
+
+TensorId latent_in(TraceBuilder& b, const std::string& name, TensorId tokens,
+                   const ExpertsConfig& config) {
+  return config.latent == 0 ? tokens : b.linear(name + ".latent_in", tokens, config.latent, false);
+}
+
+TensorId latent_out(TraceBuilder& b, const std::string& name, TensorId answers, std::int64_t width,
+                    const ExpertsConfig& config) {
+  return config.latent == 0 ? answers : b.linear(name + ".latent_out", answers, width, false);
 }
 
 }  // namespace tidemark

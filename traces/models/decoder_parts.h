@@ -26,6 +26,7 @@ enum class ActivationForm : std::uint8_t {
   GeluComposed,  ///< "gelu_new": eight elementwise kernels
   QuickGelu,     ///< x · sigmoid(1.702 x), three elementwise kernels
   Relu,
+  SquaredRelu,  ///< "relu2"
 };
 
 enum class MlpForm : std::uint8_t {
@@ -95,11 +96,20 @@ struct ExpertsConfig {
   bool gates_shared = true;       ///< the shared one stands behind a gate (Qwen2-MoE)
   bool float_shares = false;      ///< the weights stay fp32 (Mixtral's since transformers 5)
   bool is_grouped = true;         ///< Megatron-LM's are products of all (--moe-grouped-gemm)
+  bool is_gated = true;           ///< … the MLP of each; else plain (Nemotron 3)
+  std::int64_t latent = 0;        ///< width of what experts read and write; 0: the model's
   RouterForm router = RouterForm::Softmax;
   std::int64_t groups = 1, best_groups = 1;  ///< experts are picked from the best groups
 
   bool operator==(const ExpertsConfig&) const = default;
 };
+
+/// Tokens [rows, width] as experts read them, and what they answer as the block adds it: of another
+/// width where `latent` is.
+TensorId latent_in(TraceBuilder& builder, const std::string& name, TensorId tokens,
+                   const ExpertsConfig& config);
+TensorId latent_out(TraceBuilder& builder, const std::string& name, TensorId answers,
+                    std::int64_t width, const ExpertsConfig& config);
 
 /// x [batch, tokens, width] → the same, each expert with an equal share of the tokens.
 TensorId mixture_of_experts(TraceBuilder& builder, const std::string& name, TensorId x,

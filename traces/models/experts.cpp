@@ -22,6 +22,8 @@ struct Mixture {
 
   Bytes bytes(TensorId x) const { return size(b[x]); }
 
+  MlpForm form() const { return config.is_gated ? MlpForm::Gated : MlpForm::Plain; }
+
   ExpertLoad load() const { return b.step().expert_load.value_or(ExpertLoad{1}); }
 
   // What picks experts in a replay deals out visits evenly.
@@ -141,8 +143,7 @@ struct Mixture {
                              std::span(&of_expert, 1)));
     TensorId y = names.rows = b.next_local(
         names.rows, looked_up(expert + ".rows", rows, places, {count, width}, Formula::IndexRows));
-    y = mlp(b, name + expert, y,
-            {.form = MlpForm::Gated, .activation = activation, .width = config.width});
+    y = mlp(b, name + expert, y, {.form = form(), .activation = activation, .width = config.width});
     const TensorId weights =
         looked_up(expert + ".weights", routes.weights, places, {count, 1}, Formula::IndexPairs);
     y = names.weighted =
@@ -163,7 +164,7 @@ struct Mixture {
   TensorId with_shared(TensorId rows, TensorId sum) const {
     const TensorId y =
         mlp(b, name + ".shared", rows,
-            {.form = MlpForm::Gated, .activation = activation, .width = config.shared_width});
+            {.form = form(), .activation = activation, .width = config.shared_width});
     if (!config.gates_shared) return b.add(name + ".sum", sum, y);
     const TensorId gate =
         b.sigmoid(name + ".shared.open", b.linear(name + ".shared_gate", rows, 1, false));
@@ -174,17 +175,19 @@ struct Mixture {
     const Shape s = b.shape(x);
     const TensorId rows = b.local(b.view(name + ".rows", x, {s[0] * s[1], s[2]}));
     const Routes routes = route(rows);
-    const DType dtype = b[rows].dtype;
+    const TensorId read = latent_in(b, name, rows, config);
+    const DType dtype = b[read].dtype;
     const bool as_weights = config.router == RouterForm::SigmoidOfGroups;
-    const OutputSpec zeros{"", b.shape(rows), as_weights ? b[routes.weights].dtype : dtype};
-    TensorId sum = opaque(".zeros", std::array{rows}, std::span(&zeros, 1),
+    const OutputSpec zeros{"", b.shape(read), as_weights ? b[routes.weights].dtype : dtype};
+    TensorId sum = opaque(".zeros", std::array{read}, std::span(&zeros, 1),
                           {.operation = "aten::zeros_like", .computes = Formula::Zeros});
     const std::vector<std::int64_t> visits =
         visits_by_expert(load(), {b.shape(rows)[0], config.per_token, config.count});
     OfExpert names;
     for (std::size_t i = 0; i < visits.size(); ++i)
-      sum = with_expert(static_cast<std::int64_t>(i), visits[i], rows, routes, sum, names);
+      sum = with_expert(static_cast<std::int64_t>(i), visits[i], read, routes, sum, names);
     sum = b.cast(name + ".sum.round", sum, dtype);
+    sum = latent_out(b, name, sum, s[2], config);
     if (config.shared_width > 0) sum = with_shared(rows, sum);
     return b.view(name + ".tokens", sum, s);
   }

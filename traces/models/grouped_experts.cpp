@@ -37,7 +37,8 @@ struct GroupedMixture {
     TensorId tokens;  ///< of which token each is
   };
 
-  Visits permuted(TensorId tokens) const {
+  // The router reads tokens as they are, experts what `read` is made of them.
+  Visits permuted(TensorId tokens, TensorId read) const {
     const std::int64_t count = b.shape(tokens)[0], visits = count * config.per_token;
     const DType dtype = b[tokens].dtype;
     const Shape all = {count, config.count}, picks = {count, config.per_token};
@@ -50,8 +51,8 @@ struct GroupedMixture {
              std::array{OutputSpec{"", all, dtype}, OutputSpec{"map", all, DType::Bool},
                         OutputSpec{"experts", picks, DType::Int64},
                         OutputSpec{"softmax", picks, DType::Float32}});
-    const TensorId rows = emit(ExpertOp::Permute, ".permute", std::array{tokens, after(shares, 1)},
-                               std::array{OutputSpec{"", {visits, b.shape(tokens)[1]}, dtype},
+    const TensorId rows = emit(ExpertOp::Permute, ".permute", std::array{read, after(shares, 1)},
+                               std::array{OutputSpec{"", {visits, b.shape(read)[1]}, dtype},
                                           OutputSpec{"tokens", {visits}, DType::Int64},
                                           OutputSpec{"places", {visits}, DType::Int64}});
     const TensorId of_visits =
@@ -79,12 +80,16 @@ struct GroupedMixture {
 
   bool is_gated() const { return inside.form != MlpForm::Plain; }
 
-  // SiLU of one half times the other and the share is one kernel; all else is made by several.
+  // SiLU of one half times the other and the share is one kernel, and so is a square times the
+  // share (use_fused_weighted_squared_relu); all else is made by several.
   TensorId activated(TensorId x, TensorId shares) const {
     const std::string expert = name + ".experts";
     const Shape half = {b.shape(x)[0], config.width};
     if (is_gated() && inside.activation == ActivationForm::Silu)
       return emit(ExpertOp::Swiglu, ".experts.swiglu", std::array{x, shares},
+                  std::array{OutputSpec{"", half, b[x].dtype}});
+    if (!is_gated() && inside.activation == ActivationForm::SquaredRelu)
+      return emit(ExpertOp::WeightedSquare, ".experts.relu2", std::array{x, shares},
                   std::array{OutputSpec{"", half, b[x].dtype}});
     TensorId y = x;
     if (is_gated()) {
@@ -111,14 +116,16 @@ struct GroupedMixture {
   TensorId operator()(TensorId x) const {
     const Shape s = b.shape(x);
     const TensorId tokens = b.view(name + ".rows", x, {s[0] * s[1], s[2]});
-    const Visits visits = permuted(tokens);
+    const TensorId read = latent_in(b, name, tokens, config);
+    const Visits visits = permuted(tokens, read);
     const TensorId shares = sorted(".sort.shares", visits.shares);
     TensorId y =
         product(".fc1", sorted(".sort", visits.rows), is_gated() ? 2 * config.width : config.width);
-    y = product(".fc2", activated(y, shares), s[2]);
+    y = product(".fc2", activated(y, shares), b.shape(read)[1]);
     y = b.local(sorted(".unsort", y));
     y = emit(ExpertOp::Unpermute, ".unpermute", std::array{y, visits.tokens},
-             std::array{OutputSpec{"", b.shape(tokens), b[tokens].dtype}});
+             std::array{OutputSpec{"", b.shape(read), b[read].dtype}});
+    y = latent_out(b, name, y, s[2], config);
     y = b.view(name + ".tokens", y, s);
     return config.shared_width > 0 ? with_shared(x, y) : y;
   }

@@ -75,7 +75,9 @@ struct HeadsOf {
   List operator()(const PvtConfig&) const { return List(image_heads).first(2); }
   List operator()(const ClipConfig&) const { return List(image_heads).subspan(1, 1); }
   List operator()(const BartConfig&) const { return List(decoder_heads).first(1); }
-  List operator()(const DecoderConfig&) const { return decoder_heads; }
+  List operator()(const DecoderConfig& config) const {
+    return config.is_hybrid() ? List(decoder_heads).first(1) : decoder_heads;
+  }
 };
 
 std::string no_such_head(const Model& model, Head asked, std::span<const Head> known) {

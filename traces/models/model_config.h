@@ -11,6 +11,7 @@
 
 #include "traces/models/attention.h"
 #include "traces/models/decoder_parts.h"
+#include "traces/models/state_space.h"
 #include "traces/rotary.h"
 #include "traces/trace.h"
 
@@ -196,6 +197,9 @@ struct Gpt2Config {
 /// (Falcon).
 enum class BlockNames : std::uint8_t { None, Attention, All };
 
+/// What a block of one branch has.
+enum class Mixer : std::uint8_t { StateSpace, Attention, Mlp, Experts };
+
 /// Decoders, put together from the parts of decoder_parts.h and attention.h. The defaults are
 /// LLaMA's (arXiv 2302.13971); Mistral (2310.06825), Qwen2 (2407.10671), Qwen3 (2505.09388), Gemma
 /// (2403.08295, 2408.00118, 2503.19786), Phi (2309.05463, 2404.14219), GPT-NeoX (2204.06745), OPT
@@ -221,9 +225,11 @@ struct DecoderConfig {
   ExpertsConfig experts = {};
   LatentConfig latent = {};
   std::vector<std::int64_t> dense_blocks = {};  ///< that have the plain MLP in spite of experts
-  HeadNorm head_norm = HeadNorm::None;          ///< of q and k
-  bool own_attention = false;                   ///< calls PyTorch's attention by itself (StableLM)
-  bool broadcasts_keys = false;                 ///< as in AttentionConfig
+  std::vector<Mixer> mixers = {};     ///< of blocks of one branch each (Nemotron-H); empty: of two
+  StateSpaceConfig state_space = {};  ///< of those that have one
+  HeadNorm head_norm = HeadNorm::None;  ///< of q and k
+  bool own_attention = false;           ///< calls PyTorch's attention by itself (StableLM)
+  bool broadcasts_keys = false;         ///< as in AttentionConfig
   bool plain_scores = false;  ///< a mask for each sample, softmax in their own dtype (Falcon)
   bool own_loss = false;   ///< up to transformers 4.47, which calls logits in fp32 alike (Mistral)
   bool drops_sum = false;  ///< residual_dropout of both parallel branches together
@@ -233,6 +239,7 @@ struct DecoderConfig {
   bool packed_qkv = false;
   Unpacking unpacking = Unpacking::Split;
   bool learned_positions = false;    ///< instead of rotation
+  bool has_positions = true;         ///< else only the scans know what comes first
   std::int64_t first_position = 0;   ///< of learned ones
   std::int64_t embedding_width = 0;  ///< of the table, if products go from and to it (OPT-350M)
   std::int64_t rotary_width = 0;     ///< leading elements of a head that turn; 0 = all
@@ -249,6 +256,7 @@ struct DecoderConfig {
   std::int64_t labels = 2;                        ///< classes of the heads that classify
   std::optional<double> classifier_dropout = {};  ///< before them; unset: the class's default
 
+  bool is_hybrid() const { return !mixers.empty(); }
   bool operator==(const DecoderConfig&) const = default;
 };
 

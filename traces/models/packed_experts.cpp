@@ -209,8 +209,14 @@ struct PackedMixture {
   TensorId routed(TensorId rows, const Picked& picked) const {
     b.begin_function();
     const Visits visits = sorted(rows, picked);
-    TensorId y = product(".experts.gate_up", visits.rows, visits.ends, 2 * config.width);
-    y = b.local(product(".experts.down", gated(y), visits.ends, b.shape(rows)[1]));
+    TensorId y = no_tensor;
+    if (config.is_gated) {
+      y = gated(product(".experts.gate_up", visits.rows, visits.ends, 2 * config.width));
+    } else {
+      y = product(".experts.up", visits.rows, visits.ends, config.width);
+      y = tidemark::activation(b, name + ".experts", y, activation);
+    }
+    y = b.local(product(".experts.down", y, visits.ends, b.shape(rows)[1]));
     y = weighted_sum(y, visits, b[rows].dtype);
     b.end_function();
     return y;
@@ -218,19 +224,28 @@ struct PackedMixture {
 
   TensorId shared(TensorId x) const {
     return mlp(b, name + ".shared", x,
-               {.form = MlpForm::Gated, .activation = activation, .width = config.shared_width});
+               {.form = config.is_gated ? MlpForm::Gated : MlpForm::Plain,
+                .activation = activation,
+                .width = config.shared_width});
+  }
+
+  // Picked by what tokens are, whatever experts read of them.
+  TensorId routed(TensorId rows) const {
+    const Picked picked = pick(rows);
+    const TensorId y = routed(latent_in(b, name, rows, config), picked);
+    return latent_out(b, name, y, b.shape(rows)[1], config);
   }
 
   TensorId operator()(TensorId x) const {
     const Shape s = b.shape(x);
     const TensorId rows = b.view(name + ".rows", x, {s[0] * s[1], s[2]});
-    if (config.shared_width == 0) return b.view(name + ".tokens", routed(rows, pick(rows)), s);
+    if (config.shared_width == 0) return b.view(name + ".tokens", routed(rows), s);
     if (!config.gates_shared) {  // DeepSeek's
-      const TensorId y = b.local(b.view(name + ".tokens", routed(rows, pick(rows)), s));
+      const TensorId y = b.local(b.view(name + ".tokens", routed(rows), s));
       return b.add(name + ".sum", y, shared(x));
     }
     const TensorId all = b.local(shared(rows));
-    const TensorId y = b.local(routed(rows, pick(rows)));
+    const TensorId y = b.local(routed(rows));
     const TensorId gate =
         b.sigmoid(name + ".shared.open", b.linear(name + ".shared_gate", rows, 1, false));
     const TensorId open = b.local(b.mul(name + ".shared.weighted", gate, all));

@@ -1,0 +1,131 @@
+// Hybrids of state-space layers, attention, MLPs and experts: what a block keeps by closed forms,
+// and that every strategy is sound.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/simulator/small_hybrid.h"
+#include "tests/support/all_strategies.h"
+
+namespace tidemark::hybrid_test {
+namespace {
+
+using namespace small_hybrid;
+
+// in_proj, convolution with bias, dt_bias, A_log and D, two norms, out_proj.
+constexpr std::int64_t of_state_space =
+    packed * width + channels * 5 + 3 * heads + inner + inner * width + width;
+
+TEST(Hybrid, HasTheParametersOfItsModules) {
+  const std::int64_t around = 2 * words * width + width;
+  const std::int64_t of_attention = (32 + 2 * 16) * width + 32 * width + width;
+  const std::int64_t of_mlp = 2 * mlp_width * width + width;
+  const std::int64_t of_experts =
+      4 * 2 * expert_width * width + 2 * shared_width * width + 4 * width + width;
+  const std::int64_t all = around + of_state_space + of_attention + of_mlp + of_experts;
+  for (const char* framework : {"transformers-4.57", "transformers-5", "megatron"})
+    EXPECT_EQ(parameters_of(build_trace(hybrid("M*-E"), {.framework = framework})), all)
+        << framework;
+}
+
+// Experts read and write 16 columns, by products with the same weights for all of them.
+TEST(Hybrid, HasExpertsOfALatentWidth) {
+  constexpr std::int64_t latent = 16;
+  const std::int64_t narrower = 4 * 2 * expert_width * (width - latent);
+  for (const char* framework : {"transformers-4.57", "transformers-5", "megatron"}) {
+    const StepOptions options{.framework = framework};
+    const Model narrow = hybrid("ME", R"(, "moe_latent_size": 16)");
+    EXPECT_EQ(parameters_of(build_trace(hybrid("ME"), options)) -
+                  parameters_of(build_trace(narrow, options)),
+              narrower - 2 * latent * width)
+        << framework;
+  }
+}
+
+std::int64_t kept_by(std::string_view block, const StepOptions& options) {
+  const std::string one = "M" + std::string(block), two = one + std::string(block);
+  return kept_at_the_loss(hybrid(two), options) - kept_at_the_loss(hybrid(one), options);
+}
+
+// In 16 bits what norms read and write, what the products write, and the scan's result before the
+// gate; in fp32 1/rms of either norm, exp(A_log), A and dt_bias.
+TEST(Hybrid, KeepsOfAStateSpaceLayerInMegatronWhatItsCodeSaves) {
+  for (const std::int64_t ranks : {1, 2}) {
+    const std::int64_t t = tokens / ranks;  // that a rank has between its layers
+    const std::int64_t whole = tokens * (packed + 3 * inner) / ranks;
+    EXPECT_EQ(
+        kept_by("M", megatron(ranks)),
+        2 * (2 * t * width + whole) + 4 * (t + tokens * groups / ranks) + 3 * 4 * heads / ranks)
+        << ranks;
+  }
+}
+
+// Sequences lie beside each other for Megatron-LM and one after the other for the scan: two copies,
+// of which the scan keeps one, and the norm the other.
+TEST(Hybrid, CopiesSequencesForTheScan) {
+  StepOptions two = megatron();
+  two.batch = 2;
+  EXPECT_EQ(kept_by("M", two), 2 * (kept_by("M", megatron()) - 3 * 4 * heads) + 3 * 4 * heads);
+  const auto copies = [](const StepOptions& options) {
+    return std::ranges::count(build_trace(hybrid("M"), options).ops, OpKind::Copy, &Op::kind);
+  };
+  EXPECT_EQ(copies(two) - copies(megatron()), 2);
+}
+
+// One call keeps what it reads, the scan's result and 1/rms of its groups; neither what the norm
+// made of it nor what the product reads. The block's own norm is composed: in fp32 x, and 1/rms,
+// and in 16 bits what is multiplied by its weight. Weights are parameters.
+TEST(Hybrid, KeepsOfAStateSpaceLayerInTransformersWhatItsCallSaves) {
+  const StepOptions options{.precision = Precision::Bf16};
+  EXPECT_EQ(kept_by("M", options), 2 * tokens * (packed + inner) + 4 * tokens * groups +
+                                       2 * 4 * heads +
+                                       tokens * (4 * width + 4 + 2 * width + 2 * width));
+}
+
+// ReLU and pow() keep one tensor, the product behind them its square; Megatron-LM's compiled kernel
+// keeps what it read.
+TEST(Hybrid, KeepsOfASquaredReluOneTensorBesideItsSquare) {
+  const std::int64_t inside = 2 * 2 * tokens * mlp_width;
+  EXPECT_EQ(kept_by("-", {.precision = Precision::Bf16}),
+            inside + tokens * (4 * width + 4 + 2 * width + 2 * width));
+  EXPECT_EQ(kept_by("-", megatron()), inside + tokens * (2 * 2 * width + 4));
+  const Trace amp = build_trace(hybrid("M-"), {.precision = Precision::AmpBf16});
+  const auto square = std::ranges::find(amp.tensors, "blocks.1.mlp.square", &Tensor::name);
+  ASSERT_NE(square, amp.tensors.end());
+  EXPECT_EQ(square->dtype, DType::Float32);
+}
+
+TEST(Hybrid, HasNoPositionsAndMegatronsOneProductForQKV) {
+  const Trace trace = build_trace(hybrid("M*"), megatron());
+  EXPECT_EQ(std::ranges::count(trace.ops, OpKind::Rope, &Op::kind), 0);
+  EXPECT_NE(std::ranges::find(trace.ops, "blocks.1.attn.qkv", &Op::name), trace.ops.end());
+  const Trace separate = build_trace(hybrid("M*"), {});
+  EXPECT_NE(std::ranges::find(separate.ops, "blocks.1.attn.q", &Op::name), separate.ops.end());
+}
+
+TEST(Hybrid, WithEveryStrategyIsSound) {
+  for (const char* strategy : all_strategies)
+    for (const char* framework : {"transformers-4.57", "transformers-5", "megatron"})
+      for (const Precision precision : {Precision::Bf16, Precision::AmpBf16}) {
+        StepOptions options{.batch = 2, .precision = precision, .framework = framework};
+        expect_sound_ranks(hybrid("M*"), options, strategy);
+        expect_sound_ranks(hybrid("ME*-"), options, strategy);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+}
+
+TEST(Hybrid, RefusesInOneLineWhatItsScanIsNotKnownToDo) {
+  using testing::HasSubstr;
+  const auto refused = [&](StepOptions options) { return refusal(hybrid("M*"), options); };
+  EXPECT_THAT(refused({.tuning = parse_tuning("lora:r=2,targets=out_proj")}),
+              HasSubstr("take lora:targets=in_proj"));
+  EXPECT_THAT(refused({.tuning = parse_tuning("lora:r=2,targets=all"), .base = BaseWeights::Nf4}),
+              HasSubstr("leave --base out"));
+  EXPECT_THAT(refused({.precision = Precision::Bf16, .linears = LinearMath::Fp8}),
+              HasSubstr("--linears: not known of state-space layers"));
+  EXPECT_THAT(refused({.padded = true}), HasSubstr("leave --padded out"));
+  EXPECT_THAT(refused({.head = Head::TokenClassification}), HasSubstr("has no head"));
+  EXPECT_THAT(refused({.tuning = parse_tuning("prefix:tokens=2")}), HasSubstr("prefixes"));
+}
+
+}  // namespace
+}  // namespace tidemark::hybrid_test

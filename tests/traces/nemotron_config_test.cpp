@@ -1,0 +1,104 @@
+// nemotron_h's config.json: patterns and lists of blocks, defaults, and one clear line for each
+// mistake.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "traces/models/config_reader.h"
+
+namespace tidemark::nemotron_config_test {
+namespace {
+
+using testing::ElementsAre;
+
+DecoderConfig read(const std::string& members) {
+  const std::string json = R"({"model_type": "nemotron_h", )" + members + "}";
+  return std::get<DecoderConfig>(read_model_config(json, "c.json").config);
+}
+
+std::string error_of(const std::string& members) {
+  try {
+    read(members);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(NemotronConfig, ReadsLettersAndNamesOfBlocks) {
+  const auto all = ElementsAre(Mixer::StateSpace, Mixer::Attention, Mixer::Mlp, Mixer::Experts);
+  EXPECT_THAT(read(R"("hybrid_override_pattern": "M*-E")").mixers, all);
+  EXPECT_THAT(read(R"("layers_block_type": ["mamba", "attention", "mlp", "moe"])").mixers, all);
+  EXPECT_THAT(
+      read(R"("layers_block_type": ["linear_attention", "full_attention", "mlp", "moe"])").mixers,
+      all);
+}
+
+TEST(NemotronConfig, HasTheDefaultsOfItsClass) {
+  const DecoderConfig config = read(R"("hybrid_override_pattern": "ME")");
+  EXPECT_EQ(config.depth, 2);
+  EXPECT_EQ(config.width, 4096);
+  EXPECT_EQ(config.key_heads, 8);
+  EXPECT_EQ(config.head_width, 128);
+  EXPECT_EQ(config.mlp, 21504);
+  EXPECT_EQ(config.activation, ActivationForm::SquaredRelu);
+  EXPECT_EQ(config.state_space, (StateSpaceConfig{.heads = 128}));
+  EXPECT_EQ(config.experts.count, 8);
+  EXPECT_EQ(config.experts.width, 7688);
+  EXPECT_EQ(config.experts.latent, 0);
+  EXPECT_FALSE(config.has_positions);
+  EXPECT_EQ(read(R"("hybrid_override_pattern": "M*-")").experts, ExpertsConfig{});
+}
+
+// Nemotron-H's first files have another name for it.
+TEST(NemotronConfig, ReadsTheOlderNameOfAHeadsWidth) {
+  EXPECT_EQ(read(R"("hybrid_override_pattern": "*", "attention_head_dim": 96)").head_width, 96);
+}
+
+struct Mistake {
+  const char* members;
+  const char* error;
+};
+
+TEST(NemotronConfig, SaysWhatIsWrongAndWhatToDo) {
+  for (const Mistake& of :
+       {Mistake{R"("hidden_size": 64)",
+                "c.json: need \"hybrid_override_pattern\" or \"layers_block_type\", which say what "
+                "each block is"},
+        Mistake{
+            R"("hybrid_override_pattern": "MX")",
+            "c.json: /hybrid_override_pattern: 'X' is no block that is modelled (known: M state "
+            "space, * attention, - MLP, E experts)"},
+        Mistake{R"("hybrid_override_pattern": "")",
+                "c.json: /hybrid_override_pattern: 0 blocks; need 1 to 4096"},
+        Mistake{R"("layers_block_type": ["mamba", "conv"])",
+                "c.json: /layers_block_type/1: 'conv' is no block that is modelled (known: mamba, "
+                "attention, mlp, moe)"},
+        Mistake{R"("hybrid_override_pattern": "M*", "num_hidden_layers": 3)",
+                "c.json: /num_hidden_layers: 3 layers, but hybrid_override_pattern names 2; use as "
+                "many"},
+        Mistake{R"("hybrid_override_pattern": "M", "n_groups": 3)",
+                "c.json: /n_groups: n_groups = 3 does not divide mamba_num_heads = 128; use a "
+                "divisor of it"},
+        Mistake{R"("hybrid_override_pattern": "M", "conv_kernel": 1)",
+                "c.json: /conv_kernel: need 2 to 4 tokens"},
+        Mistake{R"("hybrid_override_pattern": "M", "use_conv_bias": false)",
+                "c.json: /use_conv_bias: convolutions without a bias are not modelled; use true"},
+        Mistake{R"("hybrid_override_pattern": "M", "use_mamba_kernels": false)",
+                "c.json: /use_mamba_kernels: scans without mamba_ssm's kernels are not modelled; "
+                "use true"},
+        Mistake{R"("hybrid_override_pattern": "M", "mamba_hidden_act": "gelu")",
+                "c.json: /mamba_hidden_act: 'gelu' is not modelled (known: silu, swish)"},
+        Mistake{R"("hybrid_override_pattern": "E", "num_experts_per_tok": 9)",
+                "c.json: /num_experts_per_tok: 9 of 8 experts; use 8 or less"},
+        Mistake{R"("hybrid_override_pattern": "E", "n_shared_experts": 2)",
+                "c.json: /n_shared_experts: one shared expert is modelled, of any width; use 1"},
+        Mistake{R"("hybrid_override_pattern": "E", "mlp_bias": true)",
+                "c.json: /mlp_bias: biases of experts are not modelled; use false"},
+        Mistake{R"("hybrid_override_pattern": "M", "hidden_dropout": 0.1)",
+                "c.json: /hidden_dropout: dropout behind branches is not modelled; use 0"}})
+    EXPECT_EQ(error_of(of.members), of.error);
+}
+
+}  // namespace
+}  // namespace tidemark::nemotron_config_test

@@ -22,6 +22,7 @@
 #include "traces/engine_linear.h"
 #include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
+#include "traces/scan_ops.h"
 
 namespace tidemark {
 namespace {
@@ -148,7 +149,12 @@ class TokenSearch {
       case OpKind::Opaque:
         if (is_engine_product(trace_, op)) return product(op);
         if (const auto kind = expert_op(trace_, op))
-          return kind == ExpertOp::Gated ? void(cut(output(op)) = cut(input(op))) : rows(op);
+          return kind == ExpertOp::Gated || kind == ExpertOp::Square
+                     ? void(cut(output(op)) = cut(input(op)))
+                     : rows(op);
+        if (scan_op(trace_, op))
+          refuse_context("{} scans all tokens in turn, which is not shared by ranks yet",
+                         quoted(op.name));
         refuse_context("{} is opaque: nobody knows which tokens of it a rank would have",
                        quoted(op.name));
       case OpKind::MsLayerNorm:

@@ -20,6 +20,7 @@
 #include "simulator/parallel/tensor_cuts.h"
 #include "simulator/strategies/trace_edit.h"
 #include "traces/engine_linear.h"
+#include "traces/scan_ops.h"
 #include "traces/step_fields.h"
 #include "traces/trace_check.h"
 
@@ -246,7 +247,9 @@ Trace cut_for_tensor_ranks(Trace trace) {
 
 Trace cut_for_ranks(Trace trace) {
   trace = share_experts(cut_for_context(std::move(trace)));
-  return with_counted_experts(cut_for_tensor_ranks(std::move(trace)));
+  trace = with_counted_experts(cut_for_tensor_ranks(std::move(trace)));
+  recount_scan_ops(trace);
+  return trace;
 }
 
 Trace as_stated(Trace recorded, const StepOptions& step) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -13,6 +14,7 @@
 #include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
 #include "traces/padding_ops.h"
+#include "traces/scan_ops.h"
 
 namespace tidemark {
 namespace {
@@ -39,6 +41,7 @@ class CutSearch {
     for (std::size_t i = 0; i < trace.ops.size(); ++i)
       for (const TensorId output : trace.outputs(trace.ops[i]))
         producer_[index(output)] = static_cast<OpId>(i);
+    find_products_of_tokens();
   }
 
   TensorCuts run() && {
@@ -120,6 +123,22 @@ class CutSearch {
     cut(scattered_) = sequence_dimension;
   }
 
+  // What each rank multiplies its own tokens by, with a whole weight: in front of the visits of
+  // experts, and behind them (moe_latent_size).
+  void find_products_of_tokens() {
+    is_visited_.assign(trace_.tensors.size(), false);
+    is_answer_.assign(trace_.tensors.size(), false);
+    for (const Op& op : trace_.ops | std::views::reverse) {
+      if (expert_op(trace_, op) == ExpertOp::Permute) is_visited_[index(input(op))] = true;
+      if (op.kind == OpKind::View && is_visited_[index(output(op))])
+        is_visited_[index(input(op))] = true;
+    }
+    for (const Op& op : trace_.ops) {
+      if (expert_op(trace_, op) == ExpertOp::Unpermute) is_answer_[index(output(op))] = true;
+      if (op.kind == OpKind::View) is_answer_[index(output(op))] = is_answer_[index(input(op))];
+    }
+  }
+
   bool is_sequence_cut_from(OpId op) const {
     return trace_.step.sequence_parallel && (cuts_.scatter == no_op || op >= cuts_.scatter);
   }
@@ -174,7 +193,9 @@ class CutSearch {
         if (exchanges_heads(trace_, op)) return gather(op);
         if (is_engine_product(trace_, op)) return engine_product(id, op);
         if (is_opaque(trace_, op, padding_of_pairs_operation)) return need_whole(op);
-        if (is_opaque(trace_, op, fill_operation)) return elementwise(op, true);
+        if (is_opaque(trace_, op, fill_operation) || is_opaque(trace_, op, square_operation))
+          return elementwise(op, true);
+        if (const auto kind = scan_op(trace_, op)) return scan(op, *kind);
         refuse("{} is opaque: nobody knows which part of it a rank would have", quoted(op.name));
       case OpKind::MsLayerNorm:
       case OpKind::MsRmsNorm:
@@ -203,6 +224,7 @@ class CutSearch {
 
   void linear(OpId id, const Op& op) {
     const TensorId x = input(op), y = output(op);
+    if (is_visited_[index(y)] || is_answer_[index(x)]) return void(cut(y) = cut(x));
     if (is_cut_at_back(x)) {
       cuts_.part[index(id)] = RankPart::Rows;
       cut_weight(input(op, 1), 1, false);
@@ -354,7 +376,7 @@ class CutSearch {
       refuse("experts are shared by ranks that have some tokens each (add --sp)");
     if (trace_.step.mesh.whole_experts) return keep_rows(op);
     if (kind == ExpertOp::Product || kind == ExpertOp::ProductOfEach) return product_of_experts(op);
-    if (kind == ExpertOp::Swiglu || kind == ExpertOp::Gated) return void(cut(y) = cut(x));
+    if (is_activation(kind)) return void(cut(y) = cut(x));
     if (kind == ExpertOp::Sort && is_part_of_sum_[index(x)]) {
       cuts_.part[index(id)] = RankPart::Rows;
       return sum(id, y, row_dimension);
@@ -368,6 +390,28 @@ class CutSearch {
 
   void keep_rows(const Op& op) {
     for (const TensorId written : trace_.outputs(op)) cut(written) = cut(input(op));
+  }
+
+  // Each rank has some heads, with their groups, of z, x, B, C and dt, and of all that is stored by
+  // head or by channel (core/ssm/mamba_mixer.py). What makes A comes before it is known that it is
+  // cut.
+  void scan(const Op& op, ScanOp kind) {
+    if (kind == ScanOp::ScanAndProduct)
+      refuse("{} multiplies inside of its scan (take --framework megatron)", quoted(op.name));
+    if (kind == ScanOp::Exponential || kind == ScanOp::Negative) return;
+    if (!is_cut_at_back(input(op))) return need_whole(op);
+    for (const TensorId parameter : trace_.inputs(op).subspan(1)) cut_made_of(parameter);
+    for (const TensorId written : trace_.outputs(op)) cut(written) = back(written);
+    if (kind == ScanOp::Scan) cut(output(op, 2)) = 1;  // of [batch, heads, width, state]
+  }
+
+  void cut_made_of(TensorId parameter) {
+    for (;;) {
+      cut(parameter) = 0;
+      const OpId made_by = producer_[index(parameter)];
+      if (made_by == no_op) return;
+      parameter = input(trace_[made_by]);
+    }
   }
 
   void product_of_experts(const Op& op) {
@@ -425,8 +469,9 @@ class CutSearch {
 
   const Trace& trace_;
   const std::int64_t ranks_;
-  std::vector<OpId> producer_;        ///< by tensor
-  std::vector<bool> is_part_of_sum_;  ///< by tensor: of products of experts
+  std::vector<OpId> producer_;                ///< by tensor
+  std::vector<bool> is_part_of_sum_;          ///< by tensor: of products of experts
+  std::vector<bool> is_visited_, is_answer_;  ///< by tensor: tokens as experts read and write them
   OpId table_ = no_op, head_ = no_op;
   TensorId scattered_ = no_tensor;
   TensorCuts cuts_;

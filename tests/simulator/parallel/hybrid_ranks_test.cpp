@@ -1,0 +1,67 @@
+// Hybrids of state-space layers among ranks: heads and groups are shared as Megatron-LM shares
+// them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/simulator/small_hybrid.h"
+#include "tests/support/all_strategies.h"
+
+namespace tidemark::hybrid_ranks_test {
+namespace {
+
+using namespace small_hybrid;
+
+TEST(HybridRanks, OnRanksWithEveryStrategyIsSound) {
+  for (const char* strategy : all_strategies)
+    for (const std::int64_t experts : {1, 2}) {
+      StepOptions options = megatron(2);
+      options.mesh[Axis::Data] = 2;
+      options.mesh.experts = experts;
+      options.shard = parse_sharding("megatron");
+      expect_sound_ranks(hybrid("ME*-", R"(, "moe_latent_size": 16)"), options, strategy);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST(HybridRanks, OnStagesIsSound) {
+  StepOptions options = megatron(2);
+  options.mesh[Axis::Pipeline] = 2;
+  options.accumulate = {2};
+  options.shard = parse_sharding("megatron");
+  expect_sound_ranks(hybrid("ME*-"), options, "vanilla");
+}
+
+// Heads and groups are shared, the latent products are not: each rank multiplies its own tokens.
+TEST(HybridRanks, SharesHeadsAndGroupsAmongTensorRanks) {
+  const Model model = hybrid("ME", R"(, "moe_latent_size": 16)");
+  const Trace trace = build_rank_trace(model, megatron(2));
+  const auto shape = [&](std::string_view name) {
+    return std::ranges::find(trace.tensors, name, &Tensor::name)->shape;
+  };
+  EXPECT_EQ(shape("blocks.0.mixer.in_proj.weight"), Shape({packed / 2, width}));
+  EXPECT_EQ(shape("blocks.0.mixer.conv1d.weight"), Shape({channels / 2, 1, 4}));
+  EXPECT_EQ(shape("blocks.0.mixer.A_log"), Shape({heads / 2}));
+  EXPECT_EQ(shape("blocks.0.mixer.D"), Shape({heads / 2}));
+  EXPECT_EQ(shape("blocks.0.mixer.norm.weight"), Shape({inner / 2}));
+  EXPECT_EQ(shape("blocks.0.mixer.out_proj.weight"), Shape({width, inner / 2}));
+  EXPECT_EQ(shape("blocks.0.mixer.scan.states"), Shape({1, heads / 2, head_width, state}));
+  EXPECT_EQ(shape("blocks.1.mlp.latent_in.weight"), Shape({16, width}));
+  EXPECT_EQ(shape("blocks.1.mlp.latent_in"), Shape({tokens / 2, 16}));
+  EXPECT_EQ(shape("blocks.1.mlp.latent_out"), Shape({tokens / 2, width}));
+}
+
+TEST(HybridRanks, RefuseInOneLineWhatIsNotKnown) {
+  using testing::HasSubstr;
+  EXPECT_THAT(refusal(hybrid("M*"), megatron(4)), HasSubstr("which 4 ranks cannot share"));
+  StepOptions context = megatron();
+  context.mesh[Axis::Context] = 2;
+  EXPECT_THAT(refusal(hybrid("M*"), context),
+              HasSubstr("'blocks.0.mixer.scan' scans all tokens in turn"));
+  StepOptions ranks{.precision = Precision::Bf16};
+  ranks.mesh[Axis::Tensor] = 2;
+  EXPECT_THAT(refusal(hybrid("M*"), ranks),
+              HasSubstr("multiplies inside of its scan (take --framework megatron)"));
+}
+
+}  // namespace
+}  // namespace tidemark::hybrid_ranks_test

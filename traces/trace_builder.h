@@ -27,6 +27,7 @@ enum class RmsGain : std::uint8_t {
   Fp32,        ///< before it, so that the kept normalized x is fp32: OLMo-2
   KeepsInput,  ///< as Rounded, but x in its own dtype is kept beside its fp32 copy: T5
   OnePlus,     ///< as Fp32, by 1 + an fp32 copy of the weight: Gemma
+  WideWeight,  ///< as Fp32, by an fp32 copy of the weight: NVIDIA's own file of Nemotron-H
 };
 
 struct OutputSpec {

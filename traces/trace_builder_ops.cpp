@@ -47,8 +47,9 @@ TensorId TraceBuilder::layer_norm(const std::string& name, TensorId x, double ep
 TensorId TraceBuilder::rms_norm(const std::string& name, TensorId x, double epsilon, RmsGain gain) {
   const Shape row = {shape(x).back()};
   TensorId gamma = parameter(name + ".weight", row);
-  if (gain == RmsGain::OnePlus)
-    gamma = copy(name + ".gain", cast(name + ".weight.float", gamma, DType::Float32), row);
+  const bool widens = gain == RmsGain::OnePlus || gain == RmsGain::WideWeight;
+  if (widens) gamma = cast(name + ".weight.float", gamma, DType::Float32);
+  if (gain == RmsGain::OnePlus) gamma = copy(name + ".gain", gamma, row);
   const DType stream = trace_[x].dtype;
   // Transformer Engine's kernel, where its workspaces are, reads 16 bits and keeps them as they are
   // (layernorm_linear.py).
@@ -57,8 +58,7 @@ TensorId TraceBuilder::rms_norm(const std::string& name, TensorId x, double epsi
       upcasts && stream != DType::Float32 ? cast(name + ".upcast", x, DType::Float32) : x;
   if (gain == RmsGain::KeepsInput && read != x) last_op().also_keeps |= input_bit(0);
   const DType written = framework_.norm_writes_fp32 ? stream : compute_;
-  const bool rounds_last =
-      (gain == RmsGain::Fp32 || gain == RmsGain::OnePlus) && written != DType::Float32;
+  const bool rounds_last = (gain == RmsGain::Fp32 || widens) && written != DType::Float32;
   const std::array inputs = {read, gamma};
   const std::array outputs = {
       OutputSpec{"", shape(x), rounds_last ? DType::Float32 : written},

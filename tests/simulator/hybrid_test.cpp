@@ -71,22 +71,32 @@ TEST(Hybrid, CopiesSequencesForTheScan) {
   EXPECT_EQ(copies(two) - copies(megatron()), 2);
 }
 
+// The block's own norm is composed. transformers 5 rounds x / rms before it multiplies, so that an
+// fp32 copy of x, 1/rms and two tensors of 16 bits stay; NVIDIA's file multiplies by an fp32 copy
+// of the weight first.
+std::int64_t kept_by_norm(std::string_view framework) {
+  const std::int64_t wide = 4 * tokens * (width + 1) + 2 * tokens * width;
+  return framework == "transformers-5" ? wide + 2 * tokens * width
+                                       : wide + 4 * tokens * width + 4 * width;
+}
+
 // One call keeps what it reads, the scan's result and 1/rms of its groups; neither what the norm
-// made of it nor what the product reads. The block's own norm is composed: in fp32 x, and 1/rms,
-// and in 16 bits what is multiplied by its weight. Weights are parameters.
+// made of it nor what the product reads. Weights are parameters.
 TEST(Hybrid, KeepsOfAStateSpaceLayerInTransformersWhatItsCallSaves) {
-  const StepOptions options{.precision = Precision::Bf16};
-  EXPECT_EQ(kept_by("M", options), 2 * tokens * (packed + inner) + 4 * tokens * groups +
-                                       2 * 4 * heads +
-                                       tokens * (4 * width + 4 + 2 * width + 2 * width));
+  for (const char* framework : {"transformers-4.57", "transformers-5"})
+    EXPECT_EQ(kept_by("M", {.precision = Precision::Bf16, .framework = framework}),
+              2 * tokens * (packed + inner) + 4 * tokens * groups + 2 * 4 * heads +
+                  kept_by_norm(framework))
+        << framework;
 }
 
 // ReLU and pow() keep one tensor, the product behind them its square; Megatron-LM's compiled kernel
 // keeps what it read.
 TEST(Hybrid, KeepsOfASquaredReluOneTensorBesideItsSquare) {
   const std::int64_t inside = 2 * 2 * tokens * mlp_width;
-  EXPECT_EQ(kept_by("-", {.precision = Precision::Bf16}),
-            inside + tokens * (4 * width + 4 + 2 * width + 2 * width));
+  for (const char* framework : {"transformers-4.57", "transformers-5"})
+    EXPECT_EQ(kept_by("-", {.precision = Precision::Bf16, .framework = framework}),
+              inside + kept_by_norm(framework));
   EXPECT_EQ(kept_by("-", megatron()), inside + tokens * (2 * 2 * width + 4));
   const Trace amp = build_trace(hybrid("M-"), {.precision = Precision::AmpBf16});
   const auto square = std::ranges::find(amp.tensors, "blocks.1.mlp.square", &Tensor::name);

@@ -303,9 +303,10 @@ HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int6
 
 }  // namespace
 
-Trace build_decoder(const std::string& model, const DecoderConfig& config,
+Trace build_decoder(const std::string& model, const DecoderConfig& of_file,
                     const StepOptions& options) {
-  TraceBuilder b(model, std::string(config.family), options);
+  TraceBuilder b(model, std::string(of_file.family), options);
+  const DecoderConfig config = in_version(b, of_file);
   if (const std::string defect = options.liger ? liger_defect(config) : ""; !defect.empty())
     throw UsageError(fmt::format("--liger: {} (leave it out)", defect));
   const std::int64_t tokens = sequence_length(options, config.positions, config.learned_positions);
@@ -331,3 +332,11 @@ Trace build_decoder(const std::string& model, const DecoderConfig& config,
 }
 
 }  // namespace tidemark
+// Up to transformers 4.57 Nemotron-H's class is that of NVIDIA's own file, which comes with the
+// weights and whose norms multiply by the weight in fp32.
+DecoderConfig in_version(const TraceBuilder& b, DecoderConfig config) {
+  const bool is_own = !b.framework().shared_attention && !b.framework().megatron;
+  if (config.is_hybrid() && is_own) config.norm = NormForm::RmsWide;
+  return config;
+}
+

@@ -10,12 +10,14 @@ enum class NormForm : std::uint8_t {
   Rms,         ///< LLaMA and most others
   RmsFp32,     ///< the weight multiplies before rounding: OLMo-2
   RmsOnePlus,  ///< so does 1 + the weight: Gemma
+  RmsWide,     ///< so does an fp32 copy of the weight: NVIDIA's own file of Nemotron-H
   Layer,
   LayerNoBias,
 };
 constexpr RmsGain gain_of(NormForm form) {
   return form == NormForm::RmsOnePlus ? RmsGain::OnePlus
          : form == NormForm::RmsFp32  ? RmsGain::Fp32
+         : form == NormForm::RmsWide  ? RmsGain::WideWeight
                                       : RmsGain::Rounded;
 }
 

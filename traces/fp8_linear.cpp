@@ -122,7 +122,7 @@ OpaqueRow row_of_linear(const Sizes& s, std::int64_t rows, bool keeps_weight, bo
 }  // namespace
 
 bool TraceBuilder::multiplies_in_fp8(std::int64_t in, std::int64_t out, ParameterRole role) const {
-  return step().linears && role == ParameterRole::Base && in % unit == 0 && out % unit == 0;
+  return multiplies_in_fp8() && role == ParameterRole::Base && in % unit == 0 && out % unit == 0;
 }
 
 void TraceBuilder::refuse_fp8(std::string_view linears) const {

@@ -120,7 +120,7 @@ TensorId TraceBuilder::input(std::string_view name, const Shape& shape, DType dt
   if (const auto given = given_to_reference(name)) return *given;
   const auto id = static_cast<FillId>(trace_.fills.size());
   if (fill) trace_.fills.push_back(*fill);
-  return add_external({.name = trace_.names.add(name),
+  return add_external({.name = trace_.names.add(further_token_ + std::string(name)),
                        .shape = shape,
                        .dtype = dtype,
                        .category = Category::Input,
@@ -138,6 +138,8 @@ TensorId TraceBuilder::parameter(std::string_view name, const Shape& shape, Para
 TensorId TraceBuilder::parameter_of(std::string_view name, const Shape& shape, DType dtype,
                                     ParameterRole role) {
   if (in_reference_) return reference_parameter(name, shape, dtype);
+  if (!further_token_.empty())
+    if (const std::optional<TensorId> known = tensor_called(name)) return *known;
   const bool trainable = is_trainable(name, role);
   return add_external({.name = trace_.names.add(name),
                        .shape = shape,
@@ -151,7 +153,8 @@ void TraceBuilder::begin_block(std::string_view name, TensorId input, int stack,
   CHECK(block_ < 0);
   block_ = static_cast<std::int32_t>(trace_.blocks.size());
   const auto begin = static_cast<OpId>(trace_.ops.size());
-  trace_.blocks.push_back({trace_.names.add(name), begin, begin, input, stack, segment});
+  trace_.blocks.push_back(
+      {trace_.names.add(name_in_model(std::string(name))), begin, begin, input, stack, segment});
 }
 
 void TraceBuilder::end_block() {

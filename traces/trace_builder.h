@@ -100,6 +100,13 @@ class TraceBuilder {
   /// inputs, has no blocks, and its names begin with "reference.".
   void begin_reference();
   void end_reference();
+  /// Between these the model predicts a further token, so many ahead of the next, as Megatron-LM
+  /// trains it: ops and inputs are named after that, parameters that are there already serve again,
+  /// and linears multiply in the precision's dtype whatever those of blocks do.
+  void begin_further_token(std::int64_t ahead);
+  void end_further_token() { further_token_.clear(); }
+  /// Do products run in eight bits here?
+  bool multiplies_in_fp8() const { return step().linears && further_token_.empty(); }
   /// x as matrix products read it: autocast's cast of it, or x.
   TensorId to_compute(TensorId x);
 
@@ -236,6 +243,7 @@ class TraceBuilder {
   std::string cast_name(TensorId x);
   std::string name_in_model(const std::string& name) const;
   bool is_of_second_model(TensorId x) const;
+  std::optional<TensorId> tensor_called(std::string_view name) const;
   std::optional<TensorId> given_to_reference(std::string_view name) const;
   TensorId reference_parameter(std::string_view name, const Shape& shape, DType dtype);
   void end_autocast();
@@ -261,6 +269,7 @@ class TraceBuilder {
   const Framework& framework_;
   bool autocast_;              ///< amp precision
   bool in_reference_ = false;  ///< between begin_reference() and end_reference()
+  std::string further_token_;  ///< in front of names, while one is predicted
   DType base_, compute_;
   Part part_ = Part::None;
   std::int32_t block_ = -1;

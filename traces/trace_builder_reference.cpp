@@ -1,5 +1,6 @@
 // A model that runs a second time, frozen, to say what the trained one is compared with: a second
-// one in memory, or the base that lies under adapters.
+// one in memory, or the base that lies under adapters; and parts of one that run again for further
+// tokens.
 #include <algorithm>
 
 #include "traces/trace_builder.h"
@@ -16,7 +17,7 @@ std::string prefixed(std::string_view name) {
 }  // namespace
 
 std::string TraceBuilder::name_in_model(const std::string& name) const {
-  return in_reference_ ? prefixed(name) : name;
+  return in_reference_ ? prefixed(name) : further_token_ + name;
 }
 
 bool TraceBuilder::is_of_second_model(TensorId x) const {
@@ -33,9 +34,16 @@ void TraceBuilder::end_reference() {
   in_reference_ = false;
 }
 
+void TraceBuilder::begin_further_token(std::int64_t ahead) {
+  further_token_ = "ahead" + std::to_string(ahead) + ".";
+}
+
 // Adapters are disabled, and what they are beside is there already.
 std::optional<TensorId> TraceBuilder::given_to_reference(std::string_view name) const {
-  if (!in_reference_) return {};
+  return in_reference_ ? tensor_called(name) : std::nullopt;
+}
+
+std::optional<TensorId> TraceBuilder::tensor_called(std::string_view name) const {
   const auto found = std::ranges::find(trace_.tensors, name, &Tensor::name);
   if (found == trace_.tensors.end()) return {};
   return static_cast<TensorId>(found - trace_.tensors.begin());

@@ -112,6 +112,71 @@ TEST(Hybrid, HasNoPositionsAndMegatronsOneProductForQKV) {
   EXPECT_NE(std::ranges::find(separate.ops, "blocks.1.attn.q", &Op::name), separate.ops.end());
 }
 
+constexpr std::string_view two_ahead =
+    R"(, "num_nextn_predict_layers": 2, "mtp_hybrid_override_pattern": "-")";
+constexpr std::string_view one_ahead =
+    R"(, "num_nextn_predict_layers": 1, "mtp_hybrid_override_pattern": "-")";
+
+// Norms of the word, of what was read and behind the block, a product of both, and the block, whose
+// parameters serve each further token; transformers leaves them out.
+TEST(FurtherTokens, ShareTheParametersOfOneBlock) {
+  const std::int64_t block = 2 * mlp_width * width + width;
+  const std::int64_t once = 3 * width + 2 * width * width + block;
+  const std::int64_t without = parameters_of(build_trace(hybrid("M-"), megatron()));
+  for (const std::string_view ahead : {one_ahead, two_ahead}) {
+    EXPECT_EQ(parameters_of(build_trace(hybrid("M-", ahead), megatron())), without + once);
+    EXPECT_EQ(build_trace(hybrid("M-", ahead), {}).ops.size(),
+              build_trace(hybrid("M-"), {}).ops.size());
+  }
+}
+
+// In 16 bits the word, what was read, both joined, what the block reads and its norm writes, its
+// inside twice, what the last norm reads, and its row of what all heads read; in fp32 four norms'
+// 1/rms and probabilities of all words; which of these are elsewhere, and labels.
+TEST(FurtherTokens, KeepWhatTheirBlockAndTheirLossKeep) {
+  const auto kept = [](std::string_view ahead) {
+    return kept_at_the_loss(hybrid("M-", ahead), megatron());
+  };
+  const std::int64_t in_16_bits = tokens * (8 * width + 2 * mlp_width);
+  const std::int64_t loss = tokens * (4 * words + 1 + 8);
+  EXPECT_EQ(kept(two_ahead) - kept(one_ahead), 2 * in_16_bits + 4 * 4 * tokens + loss);
+}
+
+TEST(FurtherTokens, MultiplyInSixteenBits) {
+  StepOptions options = megatron();
+  options.linears = LinearMath::Fp8;
+  const Trace trace = build_trace(hybrid("E", one_ahead), options);
+  const auto of = [&](std::string_view name) {
+    return std::ranges::find(trace.ops, name, &Op::name)->kind;
+  };
+  EXPECT_EQ(of("ahead1.mtp.eh_proj"), OpKind::Linear);
+  EXPECT_EQ(of("ahead1.mtp.blocks.0.mlp.fc1"), OpKind::Linear);
+}
+
+TEST(FurtherTokens, WithEveryStrategyAreSound) {
+  const Model model = hybrid("M*E", R"(, "num_nextn_predict_layers": 2)");
+  for (const char* strategy : all_strategies)
+    for (const char* shard : {"megatron", "ddp"}) {
+      StepOptions options = megatron();
+      options.mesh[Axis::Data] = 2;
+      options.accumulate = {2};
+      options.shard = parse_sharding(shard);
+      expect_sound_ranks(model, options, strategy);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST(FurtherTokens, AreRefusedInOneLineWhereTheyAreNotKnown) {
+  using testing::HasSubstr;
+  const Model model = hybrid("M-", one_ahead);
+  EXPECT_THAT(refusal(model, megatron(2)), HasSubstr("take tp=1,pp=1"));
+  StepOptions chunks = megatron();
+  chunks.loss = parse_token_loss("chunked:2");
+  EXPECT_THAT(refusal(model, chunks), HasSubstr("beside the prediction of several tokens"));
+  chunks.loss = parse_token_loss("dpo");
+  EXPECT_THAT(refusal(model, chunks), HasSubstr("beside the prediction of several tokens"));
+}
+
 TEST(Hybrid, WithEveryStrategyIsSound) {
   for (const char* strategy : all_strategies)
     for (const char* framework : {"transformers-4.57", "transformers-5", "megatron"})

@@ -80,6 +80,18 @@ std::vector<Mixer> mixers_of(Fields& root) {
   return mixers;
 }
 
+// Its class in transformers leaves these blocks out of what it trains.
+void read_further_tokens(Fields& root, DecoderConfig& config) {
+  constexpr std::int64_t most = 8;
+  config.further_tokens = root.integer_or("num_nextn_predict_layers", 0, 0, most);
+  const auto list = root.find("mtp_layers_block_type");
+  const auto pattern = root.find("mtp_hybrid_override_pattern");
+  if (config.further_tokens == 0) return;
+  config.further_mixers = list      ? mixers_of_list(*list)
+                          : pattern ? mixers_of_pattern(*pattern)
+                                    : std::vector{Mixer::Attention, Mixer::Experts};
+}
+
 StateSpaceConfig state_space_of(Fields& root) {
   StateSpaceConfig config{.heads = count(root, "mamba_num_heads", 128, most_heads),
                           .head_width = count(root, "mamba_head_dim", 64, widest),
@@ -148,7 +160,11 @@ ModelConfig read_nemotron_h(Fields& root) {
   config.tied_head = root.boolean_or("tie_word_embeddings", false);
   config.own_attention = true;
   config.state_space = state_space_of(root);
-  if (std::ranges::find(config.mixers, Mixer::Experts) != config.mixers.end()) {
+  read_further_tokens(root, config);
+  const auto has_experts = [](const std::vector<Mixer>& mixers) {
+    return std::ranges::find(mixers, Mixer::Experts) != mixers.end();
+  };
+  if (has_experts(config.mixers) || has_experts(config.further_mixers)) {
     config.experts = nemotron_experts(root);
     if (config.mlp_bias) fail_at(root, "mlp_bias", "biases of experts are not modelled; use false");
   }

@@ -276,6 +276,66 @@ bool has_experts(const DecoderConfig& config, std::int64_t block) {
          std::ranges::find(config.dense_blocks, block) == config.dense_blocks.end();
 }
 
+// What predicts the token after the next reads what the last norm wrote, beside the word that comes
+// (core/transformer/multi_token_prediction.py); the next one reads what that wrote. All of it is
+// joined, and cut again for the head.
+//
+//   word ahead ─norm─┐
+//   x ─────────norm──┴─join─► ─eh_proj─► ─blocks─► ─norm─► x of the next
+struct FurtherTokens {
+  TraceBuilder& b;
+  const DecoderConfig& config;
+  const AttentionConfig& attention;
+  TensorId table;
+
+  TensorId normed(std::string_view name, TensorId x) const {
+    return norm(b, "mtp." + std::string(name), x, config.norm, config.epsilon);
+  }
+
+  TensorId ahead(std::int64_t number, TensorId x) const {
+    b.begin_further_token(number);
+    const Shape s = b.shape(x);
+    const TensorId ids = b.input("input_ids", {s[0], s[1]}, DType::Int64, fill::Words{});
+    const TensorId word = normed("enorm", b.embedding("embed", ids, table));
+    const TensorId both =
+        b.concat("mtp.join", std::array{word, normed("hnorm", x)}, s.with_back(2 * config.width));
+    x = b.linear("mtp.eh_proj", both, config.width, false);
+    for (std::size_t i = 0; i < config.further_mixers.size(); ++i) {
+      const Mixer mixer = config.further_mixers[i];
+      x =
+          DecoderBlock{
+              b,    config, attention, "mtp.blocks." + std::to_string(i), mixer == Mixer::Experts,
+              mixer}(x);
+    }
+    x = normed("norm", x);
+    b.end_further_token();
+    return x;
+  }
+
+  HiddenWords operator()(TensorId x) const {
+    const Shape s = b.shape(x);
+    std::vector<TensorId> all = {x};
+    for (std::int64_t i = 1; i <= config.further_tokens; ++i) all.push_back(ahead(i, all.back()));
+    const auto count = static_cast<std::int64_t>(all.size());
+    const TensorId joined = b.concat("mtp.all", all, {s[0], count * s[1], s[2]});
+    std::vector<std::string> names = {"next"};
+    for (std::int64_t i = 1; i < count; ++i) names.push_back(fmt::format("ahead{}", i));
+    std::vector<TensorId> parts = b.split("mtp.parts", joined, std::vector<Shape>(all.size(), s),
+                                          {names.begin(), names.end()});
+    return {parts[0], table, {parts.begin() + 1, parts.end()}};
+  }
+};
+
+void require_known_further_tokens(const StepOptions& step) {
+  if (step.mesh[Axis::Tensor] > 1 || step.mesh[Axis::Pipeline] > 1)
+    throw UsageError(
+        "--mesh: the prediction of several tokens is not shared by tensor-parallel ranks or stages "
+        "yet (take tp=1,pp=1)");
+  if (scores_pairs(step))
+    throw UsageError(
+        "--loss: pairs are not compared beside the prediction of several tokens (leave it out)");
+}
+
 HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int64_t tokens) {
   const TensorId ids =
       b.input("input_ids", {sequences_of(b.step()), tokens}, DType::Int64, fill::Words{});
@@ -297,8 +357,22 @@ HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int6
   }
   if (config.block != BlockForm::PostNorm) x = norm(b, "norm", x, config.norm, config.epsilon);
   if (config.embedding_width) x = b.linear("project_out", x, config.embedding_width, false);
+  if (config.further_tokens > 0 && b.framework().megatron) {
+    require_known_further_tokens(b.step());
+    const HiddenWords hidden = FurtherTokens{b, config, by_layer.far, table}(x);
+    b.end_function();
+    return hidden;
+  }
   b.end_function();
   return {b.local(x), table};
+}
+
+// Up to transformers 4.57 Nemotron-H's class is that of NVIDIA's own file, which comes with the
+// weights and whose norms multiply by the weight in fp32.
+DecoderConfig in_version(const TraceBuilder& b, DecoderConfig config) {
+  const bool is_own = !b.framework().shared_attention && !b.framework().megatron;
+  if (config.is_hybrid() && is_own) config.norm = NormForm::RmsWide;
+  return config;
 }
 
 }  // namespace
@@ -332,11 +406,3 @@ Trace build_decoder(const std::string& model, const DecoderConfig& of_file,
 }
 
 }  // namespace tidemark
-// Up to transformers 4.57 Nemotron-H's class is that of NVIDIA's own file, which comes with the
-// weights and whose norms multiply by the weight in fp32.
-DecoderConfig in_version(const TraceBuilder& b, DecoderConfig config) {
-  const bool is_own = !b.framework().shared_attention && !b.framework().megatron;
-  if (config.is_hybrid() && is_own) config.norm = NormForm::RmsWide;
-  return config;
-}
-

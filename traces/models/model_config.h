@@ -227,6 +227,10 @@ struct DecoderConfig {
   std::vector<std::int64_t> dense_blocks = {};  ///< that have the plain MLP in spite of experts
   std::vector<Mixer> mixers = {};     ///< of blocks of one branch each (Nemotron-H); empty: of two
   StateSpaceConfig state_space = {};  ///< of those that have one
+  /// Megatron-LM predicts so many further tokens, each by blocks of these branches, which are the
+  /// same for all (mtp_use_repeated_layer).
+  std::int64_t further_tokens = 0;
+  std::vector<Mixer> further_mixers = {};
   HeadNorm head_norm = HeadNorm::None;  ///< of q and k
   bool own_attention = false;           ///< calls PyTorch's attention by itself (StableLM)
   bool broadcasts_keys = false;         ///< as in AttentionConfig

@@ -84,11 +84,27 @@ TensorId words_loss(TraceBuilder& b, const HiddenWords& hidden, const DecoderHea
   const TensorId x = hidden.x, tied = head.is_tied ? hidden.table : no_tensor;
   const TensorId bias = head.bias ? b.parameter("lm_head.bias", {head.vocabulary}) : no_tensor;
   const bool has_no_logits = (b.step().loss && !has_fused_loss(b.step())) || b.step().liger;
+  if (has_no_logits && !hidden.further.empty())
+    throw UsageError(
+        "--loss: not known beside the prediction of several tokens (leave it out, or take fused)");
   if (has_no_logits && head.logit_cap == 0)
     return chunked_token_loss(b, x, vocabulary_table(b, "lm_head", x, tied, head.vocabulary), bias);
-  TensorId logits = vocabulary_head(b, "lm_head", x, tied, head.vocabulary, bias);
-  if (head.logit_cap > 0) logits = b.capped("logits", logits, head.logit_cap);
-  return next_token_loss(b, logits, head.token.loss_in_fp32, head.renames_logits);
+  const TensorId table = vocabulary_table(b, "lm_head", x, tied, head.vocabulary);
+  const auto loss_of = [&](TensorId words) {
+    TensorId logits = b.linear_with("lm_head", words, table, bias);
+    if (head.logit_cap > 0) logits = b.capped("logits", logits, head.logit_cap);
+    return next_token_loss(b, logits, head.token.loss_in_fp32, head.renames_logits);
+  };
+  std::vector<TensorId> further;  // whose losses come first (process_mtp_loss)
+  for (std::size_t i = 0; i < hidden.further.size(); ++i) {
+    b.begin_further_token(static_cast<std::int64_t>(i) + 1);
+    further.push_back(loss_of(hidden.further[i]));
+    b.end_further_token();
+  }
+  TensorId loss = loss_of(x);
+  for (std::size_t i = 0; i < further.size(); ++i)
+    loss = b.add(fmt::format("loss.with_ahead{}", i + 1), loss, further[i]);
+  return loss;
 }
 
 }  // namespace

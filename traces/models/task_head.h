@@ -38,6 +38,7 @@ TensorId question_answering_loss(TraceBuilder& builder, TensorId x);
 struct HiddenWords {
   TensorId x = no_tensor;  ///< [sequences, tokens, width]
   TensorId table = no_tensor;
+  std::vector<TensorId> further = {};  ///< the same for each further token that is predicted
 };
 
 /// What stands on a decoder's last norm.

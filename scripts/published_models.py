@@ -20,6 +20,18 @@ DEEPSEEK_V3 = {
     "num_key_value_heads": 128, "intermediate_size": 18432, "moe_intermediate_size": 2048, "n_routed_experts": 256,
     "n_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 3, "n_group": 8, "topk_group": 4, "q_lora_rank": 1536,
     "kv_lora_rank": 512, "max_position_embeddings": 163840}
+# nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16. Bridge's recipes of Nemotron 3.5 Lightning and 3 Super train two further tokens with one block.
+NEMOTRON_3_NANO = {
+    "model_type": "nemotron_h", "hidden_size": 2688, "num_hidden_layers": 52, "num_key_value_heads": 2, "intermediate_size": 1856,
+    "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", "mamba_num_heads": 64, "n_routed_experts": 128,
+    "num_experts_per_tok": 6, "moe_intermediate_size": 1856, "moe_shared_expert_intermediate_size": 3712,
+    "max_position_embeddings": 262144}
+TWO_AHEAD = {"num_nextn_predict_layers": 2, "mtp_hybrid_override_pattern": "*E"}
+NEMOTRON_3_SUPER = NEMOTRON_3_NANO | TWO_AHEAD | {
+    "hidden_size": 4096, "num_hidden_layers": 88, "intermediate_size": 2688,
+    "hybrid_override_pattern": "MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME", "mamba_num_heads": 128,
+    "n_routed_experts": 512, "num_experts_per_tok": 22, "moe_intermediate_size": 2688, "moe_latent_size": 1024,
+    "moe_shared_expert_intermediate_size": 5376}
 MIXTURES = {
     "qwen330ba3b": QWEN_3 | {"hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 32, "intermediate_size": 6144,
                              "moe_intermediate_size": 768},
@@ -33,6 +45,9 @@ MIXTURES = {
     "deepseekv3": DEEPSEEK_V3,
     "kimik2": DEEPSEEK_V3 | {"vocab_size": 163840, "num_attention_heads": 64, "num_key_value_heads": 64, "n_routed_experts": 384,
                              "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1},
+    "nemotron3nano": NEMOTRON_3_NANO,
+    "nemotron35lightning": NEMOTRON_3_NANO | TWO_AHEAD,
+    "nemotron3super": NEMOTRON_3_SUPER,
 }
 GPT_OSS_LAYERS = {"gptoss20b": (24, 32), "gptoss120b": (36, 128)}  # and experts
 
@@ -46,6 +61,11 @@ def llama_size(row):
     """The row of LLAMA_3 that a name like "llama3.1-70b" or "LLAMA3_70B" means, or None."""
     found = re.fullmatch(r"llama31?(8b|70b|405b)", plain(row["model"]))
     return LLAMA_3[found[1]] if found else None
+
+
+def nemotron_of_tests(name):
+    """Of Megatron-LM's functional tests, whose model_config.yaml has the same networks."""
+    return NEMOTRON_3_SUPER if "super" in name else NEMOTRON_3_NANO | TWO_AHEAD
 
 
 def padded(words, ranks):

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from published_bridge import is_bridge, question_of_bridge, refusal_of_bridge
-from published_models import megatron_model, padded, plain
+from published_models import megatron_model, nemotron_of_tests, padded, plain
 from published_titan import question_of_titan, refusal_of_titan
 
 # Hardware by how the row begins; the device has its capacity, which decides about nothing here.
@@ -112,7 +112,7 @@ def refusal_of_megatron(row):
     options = row["notes"]["options"]
     family = row["model"].split("/")[0]
     is_mixture = family == "moe" and "/gpt3" in row["model"]
-    if family not in ("gpt", "gpt3", "bert") and not row["model"].startswith("gpt") and not is_mixture:
+    if family not in ("gpt", "gpt3", "bert", "nemotron") and not row["model"].startswith("gpt") and not is_mixture:
         return f"no such model: {family}"
     if "native_fp8" in row["model"] or options.get("fp8-param-gather"):
         return "parameters that are stored in eight bits"
@@ -222,6 +222,8 @@ def megatron_bert(row):
 def megatron_config(row):
     if is_bert(row):
         return megatron_bert(row)
+    if row["model"].startswith("nemotron/"):
+        return nemotron_of_tests(row["model"]) | {"vocab_size": padded(words_of(row), row["tp"])}
     options = row["notes"]["options"]
     config = {"model_type": "megatron-gpt", "num_layers": row["layers"], "hidden_size": row["hidden"],
               "num_attention_heads": row["heads"], "vocab_size": padded(words_of(row), row["tp"]),

@@ -104,7 +104,9 @@ struct DecoderBlock {
   TensorId mix(TensorId x) const {
     switch (*mixer) {
       case Mixer::StateSpace:
-        return state_space(b, name + ".mixer", x, config.state_space);
+        return b.dropout(name + ".mixer.drop",
+                         state_space(b, name + ".mixer", x, config.state_space),
+                         residual_dropout());
       case Mixer::Attention:
         return attend(x);
       case Mixer::Mlp:
@@ -147,15 +149,13 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
                              const View& view) {
   const DType stream = b.framework().autocast_casts ? b.base_dtype() : b.compute_dtype();
   const std::string suffix(view.suffix);
-  // Megatron-LM's hybrids have its one product for q, k and v.
-  const bool packs = config.packed_qkv || (config.is_hybrid() && b.framework().megatron);
   AttentionConfig attention{
       .heads = config.heads,
       .key_heads = config.key_heads,
       .head_width = config.head_width,
       .window = view.window,
-      .packed = packs,
-      .unpacking = packs && config.is_hybrid() ? Unpacking::Slices : config.unpacking,
+      .packed = config.packed_qkv,
+      .unpacking = config.unpacking,
       .scales_query = false,
       .causal = true,
       .qkv_bias = config.qkv_bias,
@@ -368,10 +368,17 @@ HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int6
 }
 
 // Up to transformers 4.57 Nemotron-H's class is that of NVIDIA's own file, which comes with the
-// weights and whose norms multiply by the weight in fp32.
+// weights and whose norms multiply by the weight in fp32. Megatron-LM has its own attention, with
+// one product for q, k and v.
 DecoderConfig in_version(const TraceBuilder& b, DecoderConfig config) {
-  const bool is_own = !b.framework().shared_attention && !b.framework().megatron;
-  if (config.is_hybrid() && is_own) config.norm = NormForm::RmsWide;
+  if (config.family != "nemotron-h") return config;
+  if (b.framework().megatron) {
+    config.own_attention = false;
+    config.packed_qkv = config.plain_scores = true;
+    config.unpacking = Unpacking::Slices;
+  } else if (!b.framework().shared_attention) {
+    config.norm = NormForm::RmsWide;
+  }
   return config;
 }
 

@@ -327,7 +327,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"UnknownModelType", R"({"model_type": "mamba"})",
                 "/model_type: unknown model_type 'mamba' (known: vit, deit, dinov2, beit, vit_mae, "
                 "pvt, pvt_v2, swin, mvit, bert, roberta, xlm-roberta, camembert, distilbert, "
-                "electra, gpt2, megatron-gpt, megatron-core-bert, llama, mistral, qwen2, qwen3, "
+                "electra, gpt2, megatron-gpt, megatron-hybrid, megatron-core-bert, llama, mistral, "
+                "qwen2, qwen3, "
                 "gemma, gemma2, "
                 "gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, starcoder2, mixtral, "
                 "qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, modernbert, deberta-v2, "

@@ -1,5 +1,5 @@
-// nemotron_h's config.json: patterns and lists of blocks, defaults, and one clear line for each
-// mistake.
+// nemotron_h's config.json and Megatron-LM's options of hybrids: patterns and lists of blocks,
+// defaults, and one clear line for each mistake.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,6 +98,87 @@ TEST(NemotronConfig, SaysWhatIsWrongAndWhatToDo) {
         Mistake{R"("hybrid_override_pattern": "M", "hidden_dropout": 0.1)",
                 "c.json: /hidden_dropout: dropout behind branches is not modelled; use 0"}})
     EXPECT_EQ(error_of(of.members), of.error);
+}
+
+Model megatron(const std::string& members) {
+  return read_model_config(R"({"model_type": "megatron-hybrid", )" + members + "}", "c.json");
+}
+
+std::string megatron_error_of(const std::string& members) {
+  try {
+    megatron(members);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// model_config.yaml of Megatron-LM's test of Nemotron 3.5 Lightning, beside the hub's files' names.
+TEST(MegatronHybrid, IsTheNetworkThatTheHubsFileSays) {
+  const Model by_options = megatron(
+      R"("hybrid_layer_pattern": "MEM*E/*E/*E", "num_layers": 5, "hidden_size": 2688,
+         "ffn_hidden_size": 1856, "moe_ffn_hidden_size": 1856, "num_attention_heads": 32,
+         "num_query_groups": 2, "kv_channels": 128, "mamba_num_heads": 64, "mamba_head_dim": 64,
+         "mamba_state_dim": 128, "mamba_num_groups": 8, "position_embedding_type": "none",
+         "normalization": "RMSNorm", "norm_epsilon": 1e-5, "add_bias_linear": false,
+         "untie_embeddings_and_output_weights": true, "squared_relu": true, "num_experts": 128,
+         "moe_router_topk": 6, "moe_shared_expert_intermediate_size": 3712,
+         "mtp_use_repeated_layer": true, "attention_dropout": 0, "hidden_dropout": 0,
+         "vocab_size": 50304, "max_position_embeddings": 8192)");
+  const Model by_file = read_model_config(
+      R"({"model_type": "nemotron_h", "hybrid_override_pattern": "MEM*E", "hidden_size": 2688,
+          "num_key_value_heads": 2, "intermediate_size": 1856, "mamba_num_heads": 64,
+          "n_routed_experts": 128, "num_experts_per_tok": 6, "moe_intermediate_size": 1856,
+          "moe_shared_expert_intermediate_size": 3712, "vocab_size": 50304,
+          "num_nextn_predict_layers": 2, "max_position_embeddings": 8192})",
+      "c.json");
+  EXPECT_TRUE(by_options.notes.empty());
+  StepOptions options{.precision = Precision::Bf16, .framework = "megatron"};
+  options.sequence = 64;
+  Trace of_options = build_trace(by_options, options), of_file = build_trace(by_file, options);
+  of_options.family = of_file.family;
+  EXPECT_EQ(of_options, of_file);
+}
+
+TEST(MegatronHybrid, HasTheDefaultsOfItsCommandLine) {
+  const auto config = std::get<DecoderConfig>(megatron(R"("hybrid_layer_pattern": "M-*")").config);
+  EXPECT_EQ(config.state_space.heads, 24);  // twice the width, in heads of 64
+  EXPECT_FALSE(config.has_positions);
+  EXPECT_EQ(config.activation, ActivationForm::Gelu);
+  EXPECT_EQ(config.residual_dropout, 0.1);
+  EXPECT_TRUE(config.mlp_bias);
+}
+
+// The layer's own dropout stands behind its last product.
+TEST(MegatronHybrid, DropsWhatAStateSpaceLayerAdds) {
+  const Trace trace = build_trace(megatron(R"("hybrid_layer_pattern": "M")"),
+                                  {.precision = Precision::Bf16, .framework = "megatron"});
+  EXPECT_NE(std::ranges::find(trace.ops, "blocks.0.mixer.drop", &Op::name), trace.ops.end());
+}
+
+TEST(MegatronHybrid, SaysWhatIsWrongAndWhatToDo) {
+  for (const Mistake& of :
+       {Mistake{R"("num_layers": 2)",
+                "c.json: need \"hybrid_layer_pattern\", which says what each block is"},
+        Mistake{R"("hybrid_layer_pattern": "M|M")",
+                "c.json: /hybrid_layer_pattern: stages are asked for with --mesh and --schedule; "
+                "leave '|' out"},
+        Mistake{R"("hybrid_layer_pattern": "MG")",
+                "c.json: /hybrid_layer_pattern: 'G' is no block that is modelled (known: M state "
+                "space, * attention, - MLP, E experts)"},
+        Mistake{R"("hybrid_layer_pattern": "M*/M/*")",
+                "c.json: /hybrid_layer_pattern: blocks that predict further tokens are alike; "
+                "repeat one"},
+        Mistake{R"("hybrid_layer_pattern": "M*/M/M")",
+                "c.json: further tokens with parameters of their own are not simulated; set it to "
+                "true"},
+        Mistake{R"("hybrid_layer_pattern": "M*", "num_layers": 3)",
+                "c.json: /num_layers: hybrid_layer_pattern names 2 blocks; use as many"},
+        Mistake{R"("hybrid_layer_pattern": "E", "add_bias_linear": false)",
+                "c.json: blocks 'E' have experts; say how many"},
+        Mistake{R"("hybrid_layer_pattern": "M", "swiglu": true, "squared_relu": true)",
+                "c.json: /squared_relu: one activation; set either this or swiglu to false"}})
+    EXPECT_EQ(megatron_error_of(of.members), of.error);
 }
 
 }  // namespace

@@ -22,6 +22,10 @@ struct Kin {
 /// All fields that `kin` has; what is not read here stays as in its `usual`.
 DecoderConfig decoder(Fields& root, const Kin& kin);
 
+/// "MEM*E-": a letter per block of one branch. Fails at `place`.
+std::vector<Mixer> mixers_of_letters(std::string_view letters, const JsonView& place);
+bool has_experts(const std::vector<Mixer>& mixers);
+
 /// Unset, null and 0 are no window.
 std::int64_t optional_window(Fields& root);
 

@@ -113,6 +113,7 @@ ModelConfig read_distilbert(Fields& root);
 ModelConfig read_electra(Fields& root);
 ModelConfig read_gpt2(Fields& root);
 ModelConfig read_megatron_gpt(Fields& root);
+ModelConfig read_megatron_hybrid(Fields& root);
 ModelConfig read_megatron_bert(Fields& root);
 ModelConfig read_llama(Fields& root);
 ModelConfig read_mistral(Fields& root);

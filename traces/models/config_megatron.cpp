@@ -1,8 +1,11 @@
-// GPTModel and BertModel of Megatron-LM's core, by the names of its command line
-// (core/models/{gpt/gpt,bert/bert}_model.py, core/transformer/transformer_config.py): one product
-// for q, k and v, dropout of 0.1; GPTs with biases unless they are left out, learned positions or
-// rotation, LayerNorm or RMSNorm, GELU or SwiGLU.
+// GPTModel, HybridModel and BertModel of Megatron-LM's core, by the names of its command line
+// (core/models/{gpt/gpt,hybrid/hybrid,bert/bert}_model.py, core/transformer/transformer_config.py):
+// one product for q, k and v, dropout of 0.1; GPTs and hybrids with biases unless they are left
+// out, learned positions or rotation, LayerNorm or RMSNorm, GELU, SwiGLU or a squared ReLU.
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
 
 #include "traces/models/config_decoder.h"
 
@@ -46,29 +49,34 @@ ExpertsConfig experts_of(Fields& root, const DecoderConfig& config) {
   return experts;
 }
 
-}  // namespace
+void read_mlp(Fields& root, DecoderConfig& config) {
+  const bool is_gated = root.boolean_or("swiglu", false);
+  const bool squares = root.boolean_or("squared_relu", false);
+  if (is_gated && squares)
+    fail_at(root, "squared_relu", "one activation; set either this or swiglu to false");
+  config.mlp = count(root, "ffn_hidden_size", usual_mlp(config.width, is_gated), widest);
+  config.mlp_form = is_gated ? MlpForm::GatedPacked : MlpForm::Plain;
+  config.activation = is_gated  ? ActivationForm::Silu
+                      : squares ? ActivationForm::SquaredRelu
+                                : ActivationForm::Gelu;
+}
 
-ModelConfig read_megatron_gpt(Fields& root) {
-  DecoderConfig config{.family = "megatron-gpt"};
+// But for what says where blocks and positions are.
+DecoderConfig megatron_decoder(Fields& root, std::string_view family) {
+  DecoderConfig config{.family = family};
   config.width = count(root, "hidden_size", 768, widest);
-  config.depth = count(root, "num_layers", 12, most_blocks);
   config.heads = count(root, "num_attention_heads", 12, most_heads);
   config.key_heads = count(root, "num_query_groups", config.heads, most_heads);
   require_divides(root, "num_query_groups", config.key_heads, "num_attention_heads", config.heads);
   if (!root.find("kv_channels"))
     require_divides(root, "num_attention_heads", config.heads, "hidden_size", config.width);
   config.head_width = count(root, "kv_channels", config.width / config.heads, widest);
-  const bool is_gated = root.boolean_or("swiglu", false);
-  config.mlp = count(root, "ffn_hidden_size", usual_mlp(config.width, is_gated), widest);
-  config.mlp_form = is_gated ? MlpForm::GatedPacked : MlpForm::Plain;
-  config.activation = is_gated ? ActivationForm::Silu : ActivationForm::Gelu;
+  read_mlp(root, config);
   config.vocabulary = count(root, "vocab_size", 50257, most_words);
   config.positions = count(root, "max_position_embeddings", 1024, most_positions);
-  config.learned_positions = has_learned_positions(root);
   config.norm = norm_of(root);
   config.epsilon = epsilon(root, "norm_epsilon", 1e-5);
   config.qkv_bias = config.out_bias = config.mlp_bias = root.boolean_or("add_bias_linear", true);
-  config.experts = experts_of(root, config);
   config.packed_qkv = config.plain_scores = true;
   config.unpacking = Unpacking::Slices;
   config.tied_head = !root.boolean_or("untie_embeddings_and_output_weights", false);
@@ -76,6 +84,75 @@ ModelConfig read_megatron_gpt(Fields& root) {
   config.embedding_dropout = config.residual_dropout = probability(root, "hidden_dropout", 0.1);
   if (root.boolean_or("qk_layernorm", false))
     config.head_norm = config.norm == NormForm::Rms ? HeadNorm::PerHead : HeadNorm::LayerPerHead;
+  return config;
+}
+
+// "MEM*/*E/*E": blocks, then those that predict each further token.
+void read_pattern(Fields& root, DecoderConfig& config) {
+  const auto pattern = root.find("hybrid_layer_pattern");
+  if (!pattern) root.json().fail("need \"hybrid_layer_pattern\", which says what each block is");
+  std::string_view rest = pattern->text();
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = rest.find('/');
+    parts.push_back(rest.substr(0, end));
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (parts[0].find('|') != std::string_view::npos)
+    pattern->fail("stages are asked for with --mesh and --schedule; leave '|' out");
+  config.mixers = mixers_of_letters(parts[0], *pattern);
+  config.depth = static_cast<std::int64_t>(config.mixers.size());
+  if (config.depth == 0 || config.depth > most_blocks)
+    pattern->fail(fmt::format("{} blocks; need 1 to {}", config.depth, most_blocks));
+  if (count(root, "num_layers", config.depth, most_blocks) != config.depth)
+    fail_at(root, "num_layers",
+            fmt::format("hybrid_layer_pattern names {} blocks; use as many", config.depth));
+  config.further_tokens = static_cast<std::int64_t>(parts.size()) - 1;
+  if (config.further_tokens == 0) return;
+  config.further_mixers = mixers_of_letters(parts[1], *pattern);
+  for (const std::string_view part : parts | std::views::drop(1))
+    if (part != parts[1]) pattern->fail("blocks that predict further tokens are alike; repeat one");
+  if (config.further_tokens > 1 && !root.boolean_or("mtp_use_repeated_layer", false))
+    fail_at(root, "mtp_use_repeated_layer",
+            "further tokens with parameters of their own are not simulated; set it to true");
+}
+
+StateSpaceConfig state_space_of(Fields& root, const DecoderConfig& config) {
+  StateSpaceConfig found{.head_width = count(root, "mamba_head_dim", 64, widest),
+                         .groups = count(root, "mamba_num_groups", 8, most_heads),
+                         .state = count(root, "mamba_state_dim", 128, widest)};
+  if (!root.find("mamba_num_heads"))  // expand = 2
+    require_divides(root, "mamba_head_dim", found.head_width, "2 · hidden_size", 2 * config.width);
+  found.heads = count(root, "mamba_num_heads",
+                      std::max<std::int64_t>(2 * config.width / found.head_width, 1), most_heads);
+  require_divides(root, "mamba_num_groups", found.groups, "mamba_num_heads", found.heads);
+  return found;
+}
+
+}  // namespace
+
+ModelConfig read_megatron_gpt(Fields& root) {
+  DecoderConfig config = megatron_decoder(root, "megatron-gpt");
+  config.depth = count(root, "num_layers", 12, most_blocks);
+  config.learned_positions = has_learned_positions(root);
+  config.experts = experts_of(root, config);
+  return config;
+}
+
+ModelConfig read_megatron_hybrid(Fields& root) {
+  DecoderConfig config = megatron_decoder(root, "megatron-hybrid");
+  read_pattern(root, config);
+  config.has_positions = root.text_or("position_embedding_type", "none") != "none";
+  config.learned_positions = config.has_positions && has_learned_positions(root);
+  config.state_space = state_space_of(root, config);
+  if (!has_experts(config.mixers) && !has_experts(config.further_mixers)) return config;
+  config.experts = experts_of(root, config);
+  if (config.experts.count == 0)
+    fail_at(root, "num_experts", "blocks 'E' have experts; say how many");
+  config.experts.is_gated = config.mlp_form != MlpForm::Plain;
+  if (root.find("moe_latent_size"))
+    config.experts.latent = count(root, "moe_latent_size", 1, widest);
   return config;
 }
 

@@ -28,18 +28,29 @@ constexpr std::array mixer_names = {
     MixerName{Mixer::Attention, '*', {"full_attention", "attention"}},
     MixerName{Mixer::Mlp, '-', {"mlp", "mlp"}}, MixerName{Mixer::Experts, 'E', {"moe", "moe"}}};
 
-// "MEM*E-", a letter per block.
-std::vector<Mixer> mixers_of_pattern(const JsonView& pattern) {
+}  // namespace
+
+std::vector<Mixer> mixers_of_letters(std::string_view letters, const JsonView& place) {
   std::vector<Mixer> mixers;
-  for (const char letter : pattern.text()) {
+  for (const char letter : letters) {
     const auto* row = std::ranges::find(mixer_names, letter, &MixerName::letter);
     if (row == mixer_names.end())
-      pattern.fail(fmt::format(
+      place.fail(fmt::format(
           "'{}' is no block that is modelled (known: M state space, * attention, - MLP, E experts)",
           printable(std::string_view(&letter, 1))));
     mixers.push_back(row->mixer);
   }
   return mixers;
+}
+
+bool has_experts(const std::vector<Mixer>& mixers) {
+  return std::ranges::find(mixers, Mixer::Experts) != mixers.end();
+}
+
+namespace {
+
+std::vector<Mixer> mixers_of_pattern(const JsonView& pattern) {
+  return mixers_of_letters(pattern.text(), pattern);
 }
 
 std::vector<Mixer> mixers_of_list(const JsonView& list) {
@@ -161,9 +172,6 @@ ModelConfig read_nemotron_h(Fields& root) {
   config.own_attention = true;
   config.state_space = state_space_of(root);
   read_further_tokens(root, config);
-  const auto has_experts = [](const std::vector<Mixer>& mixers) {
-    return std::ranges::find(mixers, Mixer::Experts) != mixers.end();
-  };
   if (has_experts(config.mixers) || has_experts(config.further_mixers)) {
     config.experts = nemotron_experts(root);
     if (config.mlp_bias) fail_at(root, "mlp_bias", "biases of experts are not modelled; use false");

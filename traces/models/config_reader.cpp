@@ -140,6 +140,7 @@ constexpr std::array readers = {
     Reader{"electra", "Electra", read_electra},
     Reader{"gpt2", "GPT2", read_gpt2},
     Reader{"megatron-gpt", "MegatronGPT", read_megatron_gpt},
+    Reader{"megatron-hybrid", "MegatronHybrid", read_megatron_hybrid},
     Reader{"megatron-core-bert", "MegatronCoreBert", read_megatron_bert},
     Reader{"llama", "Llama", read_llama},
     Reader{"mistral", "Mistral", read_mistral},

@@ -145,10 +145,11 @@ TEST(FurtherTokens, KeepWhatTheirBlockAndTheirLossKeep) {
 TEST(FurtherTokens, MultiplyInSixteenBits) {
   StepOptions options = megatron();
   options.linears = LinearMath::Fp8;
-  const Trace trace = build_trace(hybrid("E", one_ahead), options);
+  const Trace trace = build_trace(hybrid("M-", one_ahead), options);
   const auto of = [&](std::string_view name) {
     return std::ranges::find(trace.ops, name, &Op::name)->kind;
   };
+  EXPECT_EQ(of("blocks.1.mlp.fc1"), OpKind::Opaque);
   EXPECT_EQ(of("ahead1.mtp.eh_proj"), OpKind::Linear);
   EXPECT_EQ(of("ahead1.mtp.blocks.0.mlp.fc1"), OpKind::Linear);
 }

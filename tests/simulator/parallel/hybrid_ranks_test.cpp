@@ -5,6 +5,8 @@
 
 #include "tests/simulator/small_hybrid.h"
 #include "tests/support/all_strategies.h"
+#include "tests/support/brief_model.h"
+#include "traces/presets.h"
 
 namespace tidemark::hybrid_ranks_test {
 namespace {
@@ -29,6 +31,29 @@ TEST(HybridRanks, OnStagesIsSound) {
   options.accumulate = {2};
   options.shard = parse_sharding("megatron");
   expect_sound_ranks(hybrid("ME*-"), options, "vanilla");
+}
+
+// The smallest sizes of which all products multiply in eight bits; each rank has whole latent ones.
+TEST(HybridRanks, InEightBitsAreSound) {
+  Model model = brief(find_model("nemotron-3-nano"));
+  auto& config = std::get<DecoderConfig>(model.config);
+  config.experts.count = 8, config.experts.latent = 1344;
+  StepOptions options = megatron(2);
+  options.sequence = 64;
+  options.linears = LinearMath::Fp8;
+  options.mesh[Axis::Data] = 2;
+  options.mesh.experts = 2;
+  options.shard = parse_sharding("megatron");
+  const Trace trace = build_rank_trace(model, options);
+  const auto latent = std::ranges::find(trace.tensors, "blocks.1.mlp.latent_in", &Tensor::name);
+  ASSERT_NE(latent, trace.tensors.end());
+  EXPECT_EQ(latent->shape, Shape({32, 1344}));
+  const auto codes =
+      std::ranges::find(trace.tensors, "blocks.1.mlp.latent_in.codes", &Tensor::name);
+  ASSERT_NE(codes, trace.tensors.end());
+  EXPECT_EQ(codes->shape, Shape({32, 2688}));
+  for (const char* strategy : {"vanilla", "checkpoint", "offload", "mesa"})
+    expect_sound_ranks(model, options, strategy);
 }
 
 // Heads and groups are shared, the latent products are not: each rank multiplies its own tokens.

@@ -40,7 +40,8 @@ void cut_tensors(const TensorCuts& cuts, Trace& trace) {
   const std::int64_t ranks = trace.step.mesh[Axis::Tensor];
   std::vector<bool> stays(trace.tensors.size());
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    if (writes_part_of_sum(cuts.part[i])) stays[index(trace.outputs(trace.ops[i])[0])] = true;
+    if (writes_part_of_sum(cuts.part[i]) || cuts.part[i] == RankPart::Gathered)
+      stays[index(trace.outputs(trace.ops[i])[0])] = true;
   if (cuts.scatter != no_op) {
     const OpId first = trace.blocks.front().begin;
     stays[index(cuts.scatter == first ? trace.blocks.front().input
@@ -52,6 +53,11 @@ void cut_tensors(const TensorCuts& cuts, Trace& trace) {
     const auto at = static_cast<std::size_t>(cuts.dimension[t]);
     shape = divided(shape, at,
                     cuts.is_vocabulary[t] ? words_per_rank(shape[at], ranks) : shape[at] / ranks);
+  }
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    if (cuts.part[i] != RankPart::Gathered) continue;
+    Shape& shape = trace.tensors[index(trace.outputs(trace.ops[i])[0])].shape;
+    shape = shape.with_back(shape.back() / ranks);
   }
 }
 
@@ -98,6 +104,9 @@ class RankTrace {
         return edit_.copy(id);
       case RankPart::Columns:
         return edit_.copy_with_input0(id, entered(id));
+      case RankPart::Gathered:
+        edit_.copy_with_input0(id, entered(id));
+        return gather_columns(id);
       case RankPart::Rows:
         if (is_engine_product(from_, from_[id])) {
           edit_.copy(id);
@@ -148,6 +157,21 @@ class RankTrace {
     tensor.held_until = no_op;
     const OpKind kind = is_part ? OpKind::AllGather : OpKind::Replicate;
     return entered_[x] = edit_.emit_beside(id, kind, tensor.name, {edit_.map(x)}, tensor);
+  }
+
+  // Whole rows stand for what a rank alone would have written, or the rank's part of the sequence.
+  void gather_columns(OpId id) {
+    const TensorId y = from_.outputs(from_[id])[0];
+    Tensor rows = result_like(y, "gather");
+    rows.shape = rows.shape.with_back(rows.shape.back() * ranks_);
+    TensorId now = edit_.emit_beside(id, OpKind::AllGather, rows.name, {edit_.map(y)}, rows);
+    if (cuts_.dimension[index(y)] != TensorCuts::whole) {
+      const auto at = static_cast<std::size_t>(cuts_.dimension[index(y)]);
+      rows.name = edit_.name(from_[y].name + ".scatter");
+      rows.shape = divided(rows.shape, at, rows.shape[at] / ranks_);
+      now = edit_.emit_beside(id, OpKind::Scatter, rows.name, {now}, rows);
+    }
+    edit_.redirect(y, now);
   }
 
   // The sum stands for what a rank alone would have written; a bias is added once, behind it.

@@ -34,7 +34,9 @@ class CutSearch {
       : trace_(trace),
         ranks_(trace.step.mesh[Axis::Tensor]),
         producer_(trace.tensors.size(), no_op),
-        is_part_of_sum_(trace.tensors.size()) {
+        is_part_of_sum_(trace.tensors.size()),
+        is_visited_(trace.tensors.size()),
+        is_answer_(trace.tensors.size()) {
     cuts_.dimension.assign(trace.tensors.size(), whole);
     cuts_.is_vocabulary.assign(trace.tensors.size(), false);
     cuts_.part.assign(trace.ops.size(), RankPart::Alike);
@@ -85,8 +87,10 @@ class CutSearch {
         table_ = static_cast<OpId>(&op - trace_.ops.data());
   }
 
-  // The linear whose result becomes log-probabilities of words, through ops of one input.
+  // The linears whose results become log-probabilities of words, through ops of one input: one for
+  // each token that is predicted.
   void find_scores() {
+    is_head_.assign(trace_.ops.size(), false);
     if (table_ == no_op) return;
     for (const Op& op : trace_.ops) {
       if (op.kind != OpKind::LogSoftmax) continue;
@@ -96,7 +100,7 @@ class CutSearch {
       const bool is_of_words =
           made_by != no_op && trace_[made_by].kind == OpKind::Linear &&
           shape(input(trace_[made_by], 1))[0] == shape(input(trace_[table_], 1))[0];
-      if (is_of_words) head_ = made_by;
+      if (is_of_words) is_head_[index(made_by)] = true;
     }
   }
 
@@ -126,8 +130,6 @@ class CutSearch {
   // What each rank multiplies its own tokens by, with a whole weight: in front of the visits of
   // experts, and behind them (moe_latent_size).
   void find_products_of_tokens() {
-    is_visited_.assign(trace_.tensors.size(), false);
-    is_answer_.assign(trace_.tensors.size(), false);
     for (const Op& op : trace_.ops | std::views::reverse) {
       if (expert_op(trace_, op) == ExpertOp::Permute) is_visited_[index(input(op))] = true;
       if (op.kind == OpKind::View && is_visited_[index(output(op))])
@@ -230,17 +232,32 @@ class CutSearch {
       cut_weight(input(op, 1), 1, false);
       return sum(id, y);
     }
-    if (op.block < 0 && id != head_) return void(cut(y) = cut(x));
+    const bool is_head = is_head_[index(id)];
+    if (op.block < 0 && joins_columns(x)) return gathered(id, op);
+    if (op.block < 0 && !is_head) return void(cut(y) = cut(x));
     cuts_.part[index(id)] = RankPart::Columns;
-    const bool is_head = id == head_;
     cut_weight(input(op, 1), 0, is_head);
     if (op.inputs > 2) cut_weight(input(op, 2), 0, is_head);
     cut(y) = back(y);
     cuts_.is_vocabulary[index(y)] = is_head;
   }
 
+  // [batch, tokens, …] of two tensors side by side: what was read, and the word that comes
+  // (core/transformer/multi_token_prediction.py).
+  bool joins_columns(TensorId x) const {
+    const OpId made_by = producer_[index(x)];
+    return made_by != no_op && trace_[made_by].kind == OpKind::Concat && shape(x).rank() == 3 &&
+           shape(input(trace_[made_by])).back() < shape(x).back();
+  }
+
+  void gathered(OpId id, const Op& op) {
+    cuts_.part[index(id)] = RankPart::Gathered;
+    cut_weight(input(op, 1), 0, false);
+    sum(id, output(op));
+  }
+
   void embedding(OpId id, const Op& op) {
-    if (id != table_) return;
+    if (table_ == no_op || input(op, 1) != input(trace_[table_], 1)) return;
     cuts_.part[index(id)] = RankPart::Table;
     cut_weight(input(op, 1), 0, true);
     sum(id, output(op));
@@ -406,12 +423,9 @@ class CutSearch {
   }
 
   void cut_made_of(TensorId parameter) {
-    for (;;) {
-      cut(parameter) = 0;
-      const OpId made_by = producer_[index(parameter)];
-      if (made_by == no_op) return;
-      parameter = input(trace_[made_by]);
-    }
+    cut(parameter) = 0;
+    const OpId made_by = producer_[index(parameter)];
+    if (made_by != no_op) cut_made_of(input(trace_[made_by]));
   }
 
   void product_of_experts(const Op& op) {
@@ -472,7 +486,8 @@ class CutSearch {
   std::vector<OpId> producer_;                ///< by tensor
   std::vector<bool> is_part_of_sum_;          ///< by tensor: of products of experts
   std::vector<bool> is_visited_, is_answer_;  ///< by tensor: tokens as experts read and write them
-  OpId table_ = no_op, head_ = no_op;
+  OpId table_ = no_op;
+  std::vector<bool> is_head_;  ///< by op
   TensorId scattered_ = no_tensor;
   TensorCuts cuts_;
 };

@@ -16,12 +16,14 @@ namespace tidemark {
 
 /// What an op is among ranks.
 enum class RankPart : std::uint8_t {
-  Alike,    ///< each does what a rank alone would do, with what it has
-  Columns,  ///< a linear of which each rank has some outputs: it reads a whole input
-  Rows,     ///< a linear of which each rank has some inputs: it writes a part of a sum
-  Table,    ///< an embedding of which each rank has some words: it writes a part of a sum
-  Scores,   ///< log-probabilities of cut logits: a part of the loss
-  Loss,     ///< of cut logits
+  Alike,     ///< each does what a rank alone would do, with what it has
+  Columns,   ///< a linear of which each rank has some outputs: it reads a whole input
+  Gathered,  ///< … and whose outputs are gathered again, before ranks go on with a part of a
+             ///< sequence
+  Rows,      ///< a linear of which each rank has some inputs: it writes a part of a sum
+  Table,     ///< an embedding of which each rank has some words: it writes a part of a sum
+  Scores,    ///< log-probabilities of cut logits: a part of the loss
+  Loss,      ///< of cut logits
 };
 
 struct TensorCuts {

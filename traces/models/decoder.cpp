@@ -327,10 +327,9 @@ struct FurtherTokens {
 };
 
 void require_known_further_tokens(const StepOptions& step) {
-  if (step.mesh[Axis::Tensor] > 1 || step.mesh[Axis::Pipeline] > 1)
+  if (step.mesh[Axis::Pipeline] > 1)
     throw UsageError(
-        "--mesh: the prediction of several tokens is not shared by tensor-parallel ranks or stages "
-        "yet (take tp=1,pp=1)");
+        "--mesh: the prediction of several tokens is not shared by stages yet (take pp=1)");
   if (scores_pairs(step))
     throw UsageError(
         "--loss: pairs are not compared beside the prediction of several tokens (leave it out)");

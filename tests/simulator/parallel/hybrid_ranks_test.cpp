@@ -56,6 +56,43 @@ TEST(HybridRanks, InEightBitsAreSound) {
     expect_sound_ranks(model, options, strategy);
 }
 
+// eh_proj has some columns of each rank, whose results are gathered; each head reads whole tokens
+// and makes some words' logits, and each table looks some words up.
+TEST(HybridRanks, PredictFurtherTokensTogether) {
+  const Model model = hybrid("M-", R"(, "num_nextn_predict_layers": 2)");
+  for (const bool parts : {false, true}) {
+    StepOptions options = megatron(2);
+    options.sequence_parallel = parts;
+    const Model dense =
+        parts ? model
+              : hybrid("M-",
+                       R"(, "num_nextn_predict_layers": 2, "mtp_hybrid_override_pattern": "*")");
+    const Trace trace = build_rank_trace(dense, options);
+    const auto shape = [&](std::string_view name) {
+      const auto found = std::ranges::find(trace.tensors, name, &Tensor::name);
+      return found == trace.tensors.end() ? Shape() : found->shape;
+    };
+    const std::int64_t own = parts ? tokens / 2 : tokens;
+    EXPECT_EQ(shape("mtp.eh_proj.weight"), Shape({width / 2, 2 * width}));
+    for (const char* ahead : {"ahead1", "ahead2"}) {
+      const std::string name = std::string(ahead) + ".mtp.";
+      EXPECT_EQ(shape(name + "join"), Shape({1, own, 2 * width}));
+      EXPECT_EQ(shape(name + "eh_proj"), Shape({1, tokens, width / 2}));
+      EXPECT_EQ(shape(name + "eh_proj.gather"), Shape({1, tokens, width}));
+      EXPECT_EQ(shape(name + "enorm"), Shape({1, own, width}));
+      EXPECT_EQ(shape(std::string(ahead) + ".lm_head"), Shape({1, tokens, 128}));
+    }
+    EXPECT_EQ(shape("ahead1.mtp.eh_proj.scatter"), parts ? Shape({1, own, width}) : Shape());
+    EXPECT_EQ(shape("lm_head.weight"), Shape({128, width}));
+    EXPECT_EQ(shape("embed.weight"), Shape({128, width}));
+    EXPECT_EQ(std::ranges::count(trace.ops, OpKind::VocabularyLoss, &Op::kind), 3);
+    for (const char* strategy : all_strategies) {
+      options.shard = parse_sharding("megatron");
+      expect_sound_ranks(dense, options, strategy);
+    }
+  }
+}
+
 // Heads and groups are shared, the latent products are not: each rank multiplies its own tokens.
 TEST(HybridRanks, SharesHeadsAndGroupsAmongTensorRanks) {
   const Model model = hybrid("ME", R"(, "moe_latent_size": 16)");

@@ -177,6 +177,9 @@ TEST(FurtherTokens, AreRefusedInOneLineWhereTheyAreNotKnown) {
   StepOptions chunks = megatron();
   chunks.loss = parse_token_loss("chunked:2");
   EXPECT_THAT(refusal(model, chunks), HasSubstr("beside the prediction of several tokens"));
+  StepOptions prompt = megatron();
+  prompt.tuning = parse_tuning("prompt:tokens=2");
+  EXPECT_THAT(refusal(model, prompt), HasSubstr("beside the prediction of several tokens"));
   chunks.loss = parse_token_loss("dpo");
   EXPECT_THAT(refusal(model, chunks), HasSubstr("beside the prediction of several tokens"));
 }

@@ -149,6 +149,19 @@ TEST(MegatronHybrid, HasTheDefaultsOfItsCommandLine) {
   EXPECT_TRUE(config.mlp_bias);
 }
 
+// Its words go through the same embedding, with its places and its dropout.
+TEST(MegatronHybrid, LooksUpFurtherWordsAsItDoesTheFirst) {
+  const Trace trace = build_trace(
+      megatron(R"("hybrid_layer_pattern": "M/-", "position_embedding_type": "learned_absolute")"),
+      {.precision = Precision::Bf16, .framework = "megatron"});
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(trace.ops, name, &Op::name) != trace.ops.end();
+  };
+  EXPECT_TRUE(has("ahead1.position_embed"));
+  EXPECT_TRUE(has("ahead1.drop"));
+  EXPECT_EQ(std::ranges::count(trace.tensors, "position_embed.weight", &Tensor::name), 1);
+}
+
 // The layer's own dropout stands behind its last product.
 TEST(MegatronHybrid, DropsWhatAStateSpaceLayerAdds) {
   const Trace trace = build_trace(megatron(R"("hybrid_layer_pattern": "M")"),

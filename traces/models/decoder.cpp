@@ -296,16 +296,14 @@ struct FurtherTokens {
     b.begin_further_token(number);
     const Shape s = b.shape(x);
     const TensorId ids = b.input("input_ids", {s[0], s[1]}, DType::Int64, fill::Words{});
-    const TensorId word = normed("enorm", b.embedding("embed", ids, table));
+    const TensorId word = normed("enorm", embed(b, ids, table, config));
     const TensorId both =
         b.concat("mtp.join", std::array{word, normed("hnorm", x)}, s.with_back(2 * config.width));
     x = b.linear("mtp.eh_proj", both, config.width, false);
     for (std::size_t i = 0; i < config.further_mixers.size(); ++i) {
       const Mixer mixer = config.further_mixers[i];
-      x =
-          DecoderBlock{
-              b,    config, attention, "mtp.blocks." + std::to_string(i), mixer == Mixer::Experts,
-              mixer}(x);
+      const std::string name = "mtp.blocks." + std::to_string(i);
+      x = DecoderBlock{b, config, attention, name, mixer == Mixer::Experts, mixer}(x);
     }
     x = normed("norm", x);
     b.end_further_token();
@@ -330,6 +328,9 @@ void require_known_further_tokens(const StepOptions& step) {
   if (step.mesh[Axis::Pipeline] > 1)
     throw UsageError(
         "--mesh: the prediction of several tokens is not shared by stages yet (take pp=1)");
+  if (step.tuning.kind == Tuning::Kind::Prompt)
+    throw UsageError(
+        "tuning: learned tokens are not known beside the prediction of several tokens (take full)");
   if (scores_pairs(step))
     throw UsageError(
         "--loss: pairs are not compared beside the prediction of several tokens (leave it out)");

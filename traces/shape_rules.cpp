@@ -205,6 +205,9 @@ bool is_part_of(const Fit& f, int part, int whole, std::int64_t ranks) {
 
 bool exchanges_parts(Fit& f, int part, int whole) {
   const Axis axis = exchange_axis(f.trace(), f.op());
+  if (axis == Axis::Context && passes_keys_around(f.step()))
+    return f.need(is_part_of(f, part, whole, parts_of_ring), out0,
+                  "one dimension that differs by the two parts that are there of a ring");
   return f.need(is_part_of(f, part, whole, f.step().mesh[axis]), out0,
                 fmt::format("one dimension that differs by the {} ranks of the mesh",
                             axes[static_cast<std::size_t>(axis)].name));

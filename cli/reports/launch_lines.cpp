@@ -242,6 +242,8 @@ LaunchLine titan_line(const Launch& launch) {
     return without(program, no_such_strategy(launch));
   if (launch.step.context_form == ContextForm::AllToAll)
     return without(program, "its context ranks gather keys, and exchange no heads");
+  if (passes_keys_around(launch.step))
+    return without(program, "its context ranks gather keys, and pass none around");
   const bool is_piped = launch.size(Axis::Pipeline) > 1;
   if (is_piped && launch.step.schedule->group > 0)
     return without(program,
@@ -261,8 +263,6 @@ LaunchLine titan_line(const Launch& launch) {
     line += fmt::format(" --parallelism.tensor_parallel_degree {}", launch.size(Axis::Tensor));
   if (launch.size(Axis::Context) > 1)
     line += fmt::format(" --parallelism.context_parallel_degree {}", launch.size(Axis::Context));
-  if (passes_keys_around(launch.step))
-    line += " --parallelism.context_parallel_rotate_method alltoall";
   if (is_piped) line += titan_stages(launch, *launch.step.schedule);
   line += fmt::format(" --activation_checkpoint.mode {}",
                       launch.recomputed == Recomputed::Blocks ? "full"

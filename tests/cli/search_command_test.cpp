@@ -348,6 +348,15 @@ TEST_F(LaunchLines, SayContextRanks) {
   EXPECT_TRUE(says(megatron, "--context-parallel-size 2 --cp-comm-type all_gather")) << megatron;
 }
 
+TEST_F(LaunchLines, SayWhoPassesKeysAroundAndWhoDoesNot) {
+  const std::string ring = lines(
+      "--gpus 4 --mesh cp=2 --cp-form ring --precision bf16 --master-weights --shard megatron");
+  EXPECT_TRUE(says(ring, "--context-parallel-size 2 --cp-comm-type p2p")) << ring;
+  const std::string titan =
+      lines("--gpus 4 --mesh cp=2 --cp-form ring --precision bf16 --master-weights --shard fsdp2");
+  EXPECT_FALSE(says(titan, "torchtitan.train")) << titan;
+}
+
 TEST_F(LaunchLines, SayExpertRanks) {
   write_text(folder_ / "config.json",
              R"({"model_type": "megatron-gpt", "num_layers": 2, "hidden_size": 64,

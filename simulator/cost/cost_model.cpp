@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "simulator/cost/curve_keys.h"
+#include "simulator/cost/product.h"
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/collectives.h"
 #include "simulator/parallel/exchanges.h"
@@ -16,11 +17,6 @@
 
 namespace tidemark {
 namespace {
-
-// m × k times k × n, batch times, as the op kind sees its operands.
-struct Product {
-  double batch = 1, m = 1, n = 1, k = 1;
-};
 
 constexpr double wide_element = 4;  // bytes of fp32
 
@@ -33,57 +29,6 @@ bool has_wide_gradients(const StepOptions& step) {
 double count_of(Bytes bytes) { return static_cast<double>(bytes.count); }
 
 double count(const Tensor& tensor) { return static_cast<double>(numel(tensor.shape)); }
-
-Product linear(const Tensor& y, const Tensor& weight) {
-  const double k = static_cast<double>(weight.shape.back());
-  const double n = static_cast<double>(weight.shape[0]);
-  return {1, count(y) / std::max(n, 1.0), n, k};
-}
-
-Product batched(const Tensor& y, const Tensor& a, const Tensor& b) {
-  const double m = static_cast<double>(a.shape.back(1)), k = static_cast<double>(a.shape.back());
-  const double n = static_cast<double>(b.shape.back());
-  return {count(y) / std::max(m * n, 1.0), m, n, k};
-}
-
-Product convolution(const Tensor& y, const Tensor& filters, double groups) {
-  const double channels = static_cast<double>(filters.shape[0]);
-  return {groups, count(y) / std::max(channels, 1.0), channels / groups,
-          count(filters) / std::max(channels, 1.0)};
-}
-
-// Scores and weighted sum: each query meets each key, half of them when causal. As a product with
-// 128-row tiles of queries, one block per tile and head.
-Product attention(const Tensor& q, const Tensor& keys, double rounds, bool is_causal) {
-  const double d = std::max(1.0, static_cast<double>(q.shape.back()));
-  const double met = static_cast<double>(keys.shape.back(1)) * rounds * (is_causal ? 0.5 : 1);
-  return {1, count(q) / d, d, 2 * met};
-}
-
-Product product_of(const Trace& trace, const Op& op) {
-  const auto in = [&](std::size_t i) -> const Tensor& { return trace[trace.inputs(op)[i]]; };
-  const Tensor& y = trace[trace.outputs(op)[0]];
-  switch (row_of(op.kind).work) {
-    case Work::Linear:
-      return linear(y, in(1));
-    case Work::BatchedProduct:
-      return batched(y, in(0), in(1));
-    case Work::Convolution:
-      return convolution(y, in(1), attribute(trace, op, AttributeKey::Groups, 1));
-    case Work::Attention:
-      return attention(in(0), in(1), rounds_of_keys(trace.step),
-                       attribute(trace, op, AttributeKey::Causal) != 0);
-    case Work::None:
-    case Work::Elementwise:
-    case Work::GatherRows:
-    case Work::PickOnePerRow:
-    case Work::Exchange:
-    case Work::Opaque:
-      break;
-  }
-  CHECK(is_product(row_of(op.kind).work));
-  return {};
-}
 
 }  // namespace
 

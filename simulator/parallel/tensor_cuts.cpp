@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/units.h"
+#include "simulator/parallel/moved_cut.h"
 #include "traces/engine_linear.h"
 #include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
@@ -20,8 +21,6 @@ namespace tidemark {
 namespace {
 
 constexpr std::int8_t whole = TensorCuts::whole;
-constexpr std::int8_t sequence_dimension = 1;  // of [batch, tokens, width]
-constexpr std::int8_t row_dimension = 0;       // of [batch · tokens, width]
 
 template <typename... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> why, Args&&... args) {
@@ -348,40 +347,14 @@ class CutSearch {
   void move(const Op& op) {
     const TensorId x = input(op);
     if (cut(x) == whole) return;
+    const auto transform = static_cast<LayoutTransform>(
+        static_cast<int>(attribute(trace_, op, AttributeKey::LayoutTransform)));
     for (const TensorId y : trace_.outputs(op)) {
-      const std::int8_t moved = moved_cut(op, x, y);
+      const std::int8_t moved = moved_cut(transform, shape(x), cut(x), shape(y));
       if (moved == whole) need_whole(op);
       cut(y) = moved;
       cuts_.is_vocabulary[index(y)] = cuts_.is_vocabulary[index(x)];
     }
-  }
-
-  // [batch, tokens, width] → [batch · tokens, width]
-  static bool joins_rows(const Shape& from, const Shape& to) {
-    return from.rank() == 3 && to.rank() == 2 && from.back() == to.back();
-  }
-
-  std::int8_t moved_cut(const Op& op, TensorId x, TensorId y) {
-    const Shape &from = shape(x), &to = shape(y);
-    const auto transform = static_cast<LayoutTransform>(
-        static_cast<int>(attribute(trace_, op, AttributeKey::LayoutTransform)));
-    if (transform == LayoutTransform::SplitHeads) return is_cut_at_back(x) ? std::int8_t{1} : whole;
-    if (transform == LayoutTransform::MergeHeads) return cut(x) == 1 ? back(y) : whole;
-    if (transform == LayoutTransform::Slice) return cut(x);
-    if (transform == LayoutTransform::ChannelsFirst && from.rank() == to.rank() &&
-        cut(x) + 2 < static_cast<int>(from.rank()))
-      return cut(x);
-    if (transform != LayoutTransform::Reshape) return whole;
-    if (numel(to) < numel(from)) return from.rank() == to.rank() ? cut(x) : whole;  // a slice
-    if (is_cut_at_back(x) && from.back() == to.back()) return back(y);
-    if (from == to) return cut(x);
-    if (joins_rows(from, to)) return cut(x) == sequence_dimension ? row_dimension : whole;
-    if (joins_rows(to, from)) return cut(x) == row_dimension ? sequence_dimension : whole;
-    const bool splits = to.rank() >= 2 && to.back() * to.back(1) == from.back();
-    if (is_cut_at_back(x) && splits) return static_cast<std::int8_t>(to.rank() - 2);
-    const bool joins = from.rank() >= 2 && from.back() * from.back(1) == to.back();
-    if (joins && cut(x) + 2 == static_cast<int>(from.rank())) return back(y);
-    return whole;
   }
 
   // Visits of a rank's own tokens are gathered where they are sorted, of experts of which each rank

@@ -63,6 +63,10 @@ def llama_size(row):
     return LLAMA_3[found[1]] if found else None
 
 
+# hybrid_layer_pattern of Megatron-LM's functional tests hybrid_mr_mcore_te_…, which their rows leave out.
+HYBRID_OF_TESTS = "M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M-"
+
+
 def nemotron_of_tests(name):
     """Of Megatron-LM's functional tests, whose model_config.yaml has the same networks."""
     return NEMOTRON_3_SUPER if "super" in name else NEMOTRON_3_NANO | TWO_AHEAD

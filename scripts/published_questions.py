@@ -1,10 +1,11 @@
 """Published rows as questions to `tidemark compare`: for each source what is asked, or why nothing is."""
 import json
 import os
+import re
 import subprocess
 
 from published_bridge import is_bridge, question_of_bridge, refusal_of_bridge
-from published_models import megatron_model, nemotron_of_tests, padded, plain
+from published_models import HYBRID_OF_TESTS, megatron_model, nemotron_of_tests, padded, plain
 from published_titan import question_of_titan, refusal_of_titan
 
 # Hardware by how the row begins; the device has its capacity, which decides about nothing here.
@@ -16,6 +17,8 @@ TIMED_GPTS = ("vTrain", "arXiv 2205.05198", "arXiv 2104.04473")
 WORDS = 50257
 # … of those whose model_config.yaml has a --vocab-size, which rows leave out.
 WORDS_OF_TESTS = {"gpt/gpt3_7b_tp4_pp1_memory_speed": 131072}
+# --cp-comm-type.
+CONTEXT_FORMS = {"p2p": "ring", "a2a": "all-to-all", "all_gather": "all-gather"}
 # BERT's word pieces are bert-base-uncased's since the tests' data are made by tools/common_pile_dataset (febd25e, 2026-03-22).
 WORDS_OF_BERT = 30522
 # One node of the functional tests: their recipes take 8 GPUs, those named so 4.
@@ -32,6 +35,14 @@ def is_megatron_test(row):
 
 def is_bert(row):
     return row["model"].startswith("bert/")
+
+
+def is_hybrid(row):
+    return row["model"].startswith("hybrid/hybrid_mr_mcore")
+
+
+def has_whole_experts(row):
+    return row["notes"]["options"].get("expert-tensor-parallel-size") == 1 and row["tp"] > 1
 
 
 def is_of_unknown_size(row):
@@ -112,8 +123,14 @@ def refusal_of_megatron(row):
     options = row["notes"]["options"]
     family = row["model"].split("/")[0]
     is_mixture = family == "moe" and "/gpt3" in row["model"]
-    if family not in ("gpt", "gpt3", "bert", "nemotron") and not row["model"].startswith("gpt") and not is_mixture:
+    if family not in ("gpt", "gpt3", "bert", "nemotron") and not row["model"].startswith("gpt") and not is_mixture and not is_hybrid(row):
         return f"no such model: {family}"
+    if is_hybrid(row) and (row.get("cp") or 1) > 1:
+        return "context ranks of state-space layers"
+    if options.get("cp-comm-type", "p2p") not in CONTEXT_FORMS:
+        return f"context ranks by '{options['cp-comm-type']}'"
+    if has_whole_experts(row) and (row.get("ep") or 1) == 1:
+        return "whole experts that no ranks share"
     if "native_fp8" in row["model"] or options.get("fp8-param-gather"):
         return "parameters that are stored in eight bits"
     if options.get("fp8-format") and options.get("fp8-recipe") != "tensorwise":
@@ -222,8 +239,16 @@ def megatron_bert(row):
 def megatron_config(row):
     if is_bert(row):
         return megatron_bert(row)
+    if is_hybrid(row):
+        return megatron_gpt(row | {"layers": len(HYBRID_OF_TESTS)}) | {
+            "model_type": "megatron-hybrid", "hybrid_layer_pattern": HYBRID_OF_TESTS,
+            "position_embedding_type": row["notes"]["options"].get("position-embedding-type", "learned_absolute")}
     if row["model"].startswith("nemotron/"):
         return nemotron_of_tests(row["model"]) | {"vocab_size": padded(words_of(row), row["tp"])}
+    return megatron_gpt(row)
+
+
+def megatron_gpt(row):
     options = row["notes"]["options"]
     config = {"model_type": "megatron-gpt", "num_layers": row["layers"], "hidden_size": row["hidden"],
               "num_attention_heads": row["heads"], "vocab_size": padded(words_of(row), row["tp"]),
@@ -249,9 +274,12 @@ def megatron_config(row):
 
 def megatron_schedule(row):
     """As the options deal layers out; the embedding and the loss count as one each where a test says so."""
-    options, stages, layers = row["notes"]["options"], row["pp"], row["layers"]
+    options, stages, layers = row["notes"]["options"], row["pp"], row.get("layers")
     if stages == 1:
         return []
+    if is_hybrid(row):  # whose pattern says stages and chunks, both as long as the others
+        chunks = re.search(r"_vpp(\d+)", row["model"])
+        return ["--schedule", f"interleaved:v={chunks[1]}"] if chunks else []
     if "account_for_embedding" in row["model"]:
         chunks = options.get("num-virtual-stages-per-pipeline-rank", 1)
         each = (layers + 2) // (stages * chunks)
@@ -295,7 +323,7 @@ def question_of_megatron(program, row, folder):
     is_local = options.get("transformer-impl", "transformer_engine") == "local"
     is_fixed = row["notes"].get("cublas_workspace") == ":4096:8"
     attention = "math" if is_local else {"unfused": "math", "local": "math", "flash": "flash"}.get(options.get("attention-backend"), "sdpa")
-    mesh = f"pp={row['pp']},dp={replicas},cp={context},tp={row['tp']},ep={row.get('ep') or 1}"
+    mesh = f"pp={row['pp']},dp={replicas},cp={context},tp={row['tp']},ep={row.get('ep') or 1}" + (",etp=1" if has_whole_experts(row) else "")
     question = ["compare", written(megatron_config(row), folder), "-b", str(row["micro_batch"]), "--accumulate", str(micro_batches),
                 "-s", str(row["sequence"]), "--precision", "bf16", "--master-weights",
                 "--framework", "megatron-local" if is_local else "megatron-deterministic" if is_fixed else "megatron",
@@ -304,8 +332,8 @@ def question_of_megatron(program, row, folder):
     question += megatron_schedule(row) + (["--linears", "fp8"] if options.get("fp8-format") else [])
     if options.get("cross-entropy-loss-fusion"):
         question += ["--loss", "fused"]
-    if context > 1:  # --cp-comm-type, whose default is p2p
-        question += ["--cp-form", "ring"]
+    if context > 1:
+        question += ["--cp-form", CONTEXT_FORMS[options.get("cp-comm-type", "p2p")]]
     if row["pp"] > 1:
         question += ["--rank", f"pp{row['pp'] - 1}"]
     return question + (["--sp"] if row["sequence_parallel"] and row["tp"] > 1 else [])

@@ -139,9 +139,21 @@ def refusal_of_megatron(row):
         return "a loss in kernels that torch.compile makes"
     for option, what in [("use-megatron-fsdp", "Megatron-FSDP"),
                          ("multi-latent-attention", "latent attention with Megatron-LM's kernels"),
-                         ("mtp-num-layers", "prediction of several tokens")]:
-        if options.get(option):
+                         ("mtp-num-layers", "prediction of several tokens"),
+                         ("defer-embedding-wgrad-compute", "a table whose gradient waits for the last backward"),
+                         ("overlap-moe-expert-parallel-comm", "exchanges of visits that other micro-batches hide"),
+                         ("fine-grained-activation-offloading", "offloading by module"),
+                         ("cuda-graph-impl", "CUDA graphs")]:
+        if options.get(option) not in (None, False, "none"):
             return what
+    if options.get("optimizer", "adam") != "adam":
+        return f"the optimizer '{options['optimizer']}'"
+    if "uninstall_te" in row["model"]:
+        return "what stands for Transformer Engine where it is not installed"
+    if "grpo" in row["model"]:
+        return "reinforcement learning"
+    if options.get("expert-tensor-parallel-size", row["tp"]) not in (1, row["tp"]) and (row.get("ep") or 1) > 1:
+        return "experts that some of the tensor-parallel ranks cut"
     if options.get("moe-token-dispatcher-type", "alltoall") != "alltoall":
         return f"tokens dispatched by '{options['moe-token-dispatcher-type']}'"
     if "op_fuser" in row["model"]:

@@ -99,7 +99,8 @@ std::int64_t Mesh::stride(Axis axis) const {
 }
 
 std::int64_t Mesh::expert_ranks() const {
-  return gpus() / sizes[0] / (whole_experts ? 1 : sizes.back());
+  const Mesh& mesh = *this;
+  return mesh[Axis::Data] * mesh[Axis::Context] * (whole_experts ? mesh[Axis::Tensor] : 1);
 }
 
 std::int64_t Mesh::expert_stride() const { return whole_experts ? 1 : stride(Axis::Context); }

@@ -40,7 +40,7 @@ void add_step(std::vector<OptionRow>& rows) {
   rows.push_back(
       {"step", "--gpus", "N", &Options::gpus, for_reports | for_view,
        "how many GPUs the job has: without --mesh all are replicas (dp), with it its "
-       "product has to be N; a search lays the step out over them, with the cp of a --mesh in "
+       "product has to be N; a search lays the step out over them, with cp and etp of a --mesh in "
        "every layout"});
   rows.push_back({"step", "--global-batch", "N", &Options::global_batch, for_search,
                   "samples per step of all GPUs together (default: one for each); --batch, --sp, "

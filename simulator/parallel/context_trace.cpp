@@ -149,9 +149,7 @@ class TokenSearch {
       case OpKind::Opaque:
         if (is_engine_product(trace_, op)) return product(op);
         if (const auto kind = expert_op(trace_, op))
-          return kind == ExpertOp::Gated || kind == ExpertOp::Square
-                     ? void(cut(output(op)) = cut(input(op)))
-                     : rows(op);
+          return is_activation(*kind) ? void(cut(output(op)) = cut(input(op))) : rows(op);
         if (scan_op(trace_, op))
           refuse_context("{} scans all tokens in turn, which is not shared by ranks yet",
                          quoted(op.name));

@@ -16,9 +16,15 @@ DecoderConfig read(const std::string& members) {
   return std::get<DecoderConfig>(read_model_config(json, "c.json").config);
 }
 
-std::string error_of(const std::string& members) {
+Model megatron(const std::string& members) {
+  return read_model_config(R"({"model_type": "megatron-hybrid", )" + members + "}", "c.json");
+}
+
+/// Of either reader.
+template <typename Read>
+std::string error_of(const Read& reader, const std::string& members) {
   try {
-    read(members);
+    reader(members);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -97,20 +103,7 @@ TEST(NemotronConfig, SaysWhatIsWrongAndWhatToDo) {
                 "c.json: /mlp_bias: biases of experts are not modelled; use false"},
         Mistake{R"("hybrid_override_pattern": "M", "hidden_dropout": 0.1)",
                 "c.json: /hidden_dropout: dropout behind branches is not modelled; use 0"}})
-    EXPECT_EQ(error_of(of.members), of.error);
-}
-
-Model megatron(const std::string& members) {
-  return read_model_config(R"({"model_type": "megatron-hybrid", )" + members + "}", "c.json");
-}
-
-std::string megatron_error_of(const std::string& members) {
-  try {
-    megatron(members);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
+    EXPECT_EQ(error_of(read, of.members), of.error);
 }
 
 // model_config.yaml of Megatron-LM's test of Nemotron 3.5 Lightning, beside the hub's files' names.
@@ -191,7 +184,7 @@ TEST(MegatronHybrid, SaysWhatIsWrongAndWhatToDo) {
                 "c.json: blocks 'E' have experts; say how many"},
         Mistake{R"("hybrid_layer_pattern": "M", "swiglu": true, "squared_relu": true)",
                 "c.json: /squared_relu: one activation; set either this or swiglu to false"}})
-    EXPECT_EQ(megatron_error_of(of.members), of.error);
+    EXPECT_EQ(error_of(megatron, of.members), of.error);
 }
 
 }  // namespace

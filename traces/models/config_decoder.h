@@ -26,6 +26,12 @@ DecoderConfig decoder(Fields& root, const Kin& kin);
 std::vector<Mixer> mixers_of_letters(std::string_view letters, const JsonView& place);
 bool has_experts(const std::vector<Mixer>& mixers);
 
+/// No token goes to more experts than there are.
+void require_per_token(Fields& root, const ExpertsConfig& config,
+                       std::string_view key = "num_experts_per_tok");
+/// Groups are of as many experts each ("n_group"), and no more of them are picked ("topk_group").
+void require_groups(Fields& root, const ExpertsConfig& config);
+
 /// Unset, null and 0 are no window.
 std::int64_t optional_window(Fields& root);
 

@@ -23,21 +23,6 @@ LatentConfig latent(Fields& root) {
   return config;
 }
 
-void require_groups(Fields& root, const ExpertsConfig& config) {
-  require_divides(root, "n_group", config.groups, "n_routed_experts", config.count);
-  if (config.best_groups > config.groups)
-    fail_at(root, "topk_group",
-            fmt::format("{} of {} groups; use {} or less", config.best_groups, config.groups,
-                        config.groups));
-}
-
-void require_per_token(Fields& root, const ExpertsConfig& config) {
-  if (config.per_token > config.count)
-    fail_at(root, "num_experts_per_tok",
-            fmt::format("{} of {} experts; use {} or less", config.per_token, config.count,
-                        config.count));
-}
-
 std::vector<std::int64_t> first_blocks(std::int64_t count) {
   std::vector<std::int64_t> blocks(static_cast<std::size_t>(count));
   std::iota(blocks.begin(), blocks.end(), 0);

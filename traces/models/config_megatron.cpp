@@ -36,10 +36,7 @@ ExpertsConfig experts_of(Fields& root, const DecoderConfig& config) {
   ExpertsConfig experts{.count = count(root, "num_experts", 0, most_experts)};
   if (experts.count == 0) return experts;
   experts.per_token = count(root, "moe_router_topk", 2, most_experts);
-  if (experts.per_token > experts.count)
-    fail_at(root, "moe_router_topk",
-            fmt::format("{} of {} experts; use {} or less", experts.per_token, experts.count,
-                        experts.count));
+  require_per_token(root, experts, "moe_router_topk");
   experts.width = count(root, "moe_ffn_hidden_size", config.mlp, widest);
   experts.shared_width = count(root, "moe_shared_expert_intermediate_size", 0, widest);
   experts.is_grouped = root.boolean_or("moe_grouped_gemm", true);

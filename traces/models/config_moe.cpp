@@ -12,10 +12,7 @@ ExpertsConfig experts(Fields& root, const ExpertsConfig& usual, std::string_view
   config.count = count(root, count_key, usual.count, most_experts);
   config.per_token = count(root, "num_experts_per_tok", usual.per_token, most_experts);
   config.width = count(root, width_key, usual.width, widest);
-  if (config.per_token > config.count)
-    fail_at(root, "num_experts_per_tok",
-            fmt::format("{} of {} experts; use {} or less", config.per_token, config.count,
-                        config.count));
+  require_per_token(root, config);
   refuse(root, "output_router_logits", "the loss that balances experts; remove it");
   return config;
 }
@@ -31,6 +28,21 @@ void read_qwen_moe(Fields& root, DecoderConfig& config) {
 }
 
 }  // namespace
+
+void require_per_token(Fields& root, const ExpertsConfig& config, std::string_view key) {
+  if (config.per_token > config.count)
+    fail_at(root, key,
+            fmt::format("{} of {} experts; use {} or less", config.per_token, config.count,
+                        config.count));
+}
+
+void require_groups(Fields& root, const ExpertsConfig& config) {
+  require_divides(root, "n_group", config.groups, "n_routed_experts", config.count);
+  if (config.best_groups > config.groups)
+    fail_at(root, "topk_group",
+            fmt::format("{} of {} groups; use {} or less", config.best_groups, config.groups,
+                        config.groups));
+}
 
 ModelConfig read_mixtral(Fields& root) {
   const DecoderConfig usual{

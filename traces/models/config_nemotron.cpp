@@ -135,15 +135,8 @@ ExpertsConfig nemotron_experts(Fields& root) {
   config.shared_width = count(root, "moe_shared_expert_intermediate_size", 7688, widest);
   if (count(root, "n_shared_experts", 1, most_experts) != 1)
     fail_at(root, "n_shared_experts", "one shared expert is modelled, of any width; use 1");
-  if (config.per_token > config.count)
-    fail_at(root, "num_experts_per_tok",
-            fmt::format("{} of {} experts; use {} or less", config.per_token, config.count,
-                        config.count));
-  require_divides(root, "n_group", config.groups, "n_routed_experts", config.count);
-  if (config.best_groups > config.groups)
-    fail_at(root, "topk_group",
-            fmt::format("{} of {} groups; use {} or less", config.best_groups, config.groups,
-                        config.groups));
+  require_per_token(root, config);
+  require_groups(root, config);
   return config;
 }
 

@@ -18,9 +18,7 @@ def refusal_of_bridge(row):
     text = f"{row['where']} {row['model']} {row.get('notes', '')}".lower()
     if megatron_model(row) is None:
         return f"no such model: {row['model']}"
-    if "fp4" in row["precision"].lower():
-        return "products in four bits"
-    if not row["precision"].lower().startswith(("bf16", "fp8", "mxfp8")):
+    if not row["precision"].lower().startswith(("bf16", "fp8", "mxfp8", "nvfp4")):
         return f"products in {row['precision']}"
     if row.get("fsdp") and (row.get("pp") or 1) > 1:
         return "pipeline stages of Megatron-FSDP"
@@ -56,6 +54,16 @@ def schedule_of_bridge(row, layers):
     return ["--schedule", kind + (":" + ",".join(parts) if parts else "")]
 
 
+def linears_of_bridge(row):
+    """FP8 and FP8-CS are current scaling, FP8-MX is MXFP8; of two the first is the row's."""
+    precision = row["precision"].lower().split()[0]
+    if precision == "bf16":
+        return []
+    if precision == "nvfp4" and row["model"] == "Nemotron_3_Super":
+        precision = "nvfp4:last=14"  # nemotron_3_super_bf16_with_nvfp4_mixed
+    return ["--linears", precision.replace("fp8-mx", "mxfp8").replace("fp8-cs", "fp8")]
+
+
 def question_of_bridge(row, write):
     config = megatron_model(row)
     mesh = ",".join(f"{axis}={row.get(axis) or 1}" for axis in ("pp", "dp", "cp", "tp", "ep"))
@@ -66,4 +74,4 @@ def question_of_bridge(row, write):
             str(row["global_batch"] // (row["dp"] * row["micro_batch"])), "-s", str(row["sequence"]), "--precision", "bf16",
             "--master-weights", "--framework", "megatron", "--mesh", mesh, "--shard", "fsdp2" if row.get("fsdp") else "megatron:overlap,narrow-gradients",
             "--cluster", cluster, "--strategies", "vanilla", "--format", "json"
-            ] + ([] if row["precision"].lower() == "bf16" else ["--linears", "fp8"]) + schedule_of_bridge(row, layers_of(config)) + (["--sp"] if (row.get("tp") or 1) > 1 else [])
+            ] + linears_of_bridge(row) + schedule_of_bridge(row, layers_of(config)) + (["--sp"] if (row.get("tp") or 1) > 1 else [])

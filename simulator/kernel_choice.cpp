@@ -57,14 +57,35 @@ void require_autocast(const Device& device, const StepOptions& step) {
       step.framework, described(device)));
 }
 
-void require_fp8(const Device& device, const StepOptions& step) {
-  if (!step.linears || device.fp8_flops_per_second) return;
+// Transformer Engine's recipes need a compute capability, too, before which there are no kernels
+// (check_mxfp8_support() and its like of pytorch/quantization.py).
+int least_capability(LinearMath math) {
+  switch (math) {
+    case LinearMath::Fp8:
+      return 0;
+    case LinearMath::Fp8Blockwise:
+      return 90;
+    case LinearMath::MxFp8:
+    case LinearMath::NvFp4:
+      break;
+  }
+  return 100;
+}
+
+bool multiplies(const Device& device, LinearMath math) {
+  const bool has_units = math == LinearMath::NvFp4 ? device.fp4_flops_per_second.has_value()
+                                                   : device.fp8_flops_per_second.has_value();
+  const int least = least_capability(math);
+  return has_units && capability_of(device).value_or(least) >= least;
+}
+
+void require_codes(const Device& device, const StepOptions& step) {
+  if (!step.linears || multiplies(device, step.linears->math)) return;
   std::string having;
   for (const Device& known : known_devices())
-    if (known.fp8_flops_per_second) having += (having.empty() ? "" : ", ") + known.name;
-  throw UsageError(
-      fmt::format("--linears fp8: {} has no units for floats of eight bits (use --device {})",
-                  described(device), having));
+    if (multiplies(known, step.linears->math)) having += (having.empty() ? "" : ", ") + known.name;
+  throw UsageError(fmt::format("--linears {}: {} has no units for such products (use --device {})",
+                               to_string(step.linears->math), described(device), having));
 }
 
 // A kernel that is asked for by name and that PyTorch would not run.
@@ -205,7 +226,7 @@ MathUnit unit_used(const Device& device, Precision precision) {
 
 StepOptions as_run_on(const Device& device, StepOptions step) {
   require_autocast(device, step);
-  require_fp8(device, step);
+  require_codes(device, step);
   if (!find_framework(step.framework).picks_fused_attention) return step;
   constexpr int meant = 80;  // where nothing is said
   if (const std::optional<int> capability = capability_of(device);

@@ -121,11 +121,26 @@ OpaqueRow row_of_linear(const Sizes& s, std::int64_t rows, bool keeps_weight, bo
 
 }  // namespace
 
-bool TraceBuilder::multiplies_in_fp8(std::int64_t in, std::int64_t out, ParameterRole role) const {
-  return multiplies_in_fp8() && role == ParameterRole::Base && in % unit == 0 && out % unit == 0;
+bool TraceBuilder::is_at_wide_end() const {
+  const CodedLinears& linears = *step().linears;
+  if (linears.first + linears.last == 0 || block_ < 0) return false;
+  if (depth_ == 0)
+    throw UsageError(fmt::format(
+        "--linears: which blocks of {} are first and last is not known (leave first and last out)",
+        trace_.model));
+  if (linears.first + linears.last >= depth_)
+    throw UsageError(fmt::format("--linears {}: the model has {} blocks, of which none is left",
+                                 to_text(linears), depth_));
+  return block_ < linears.first || block_ >= depth_ - linears.last;
 }
 
-void TraceBuilder::refuse_fp8(std::string_view linears) const {
+bool TraceBuilder::multiplies_codes(std::int64_t in, std::int64_t out, ParameterRole role) const {
+  if (!multiplies_codes() || role != ParameterRole::Base) return false;
+  const std::int64_t group = engine_codes(step().linears->math).group;
+  return in % group == 0 && out % group == 0;
+}
+
+void TraceBuilder::refuse_codes(std::string_view linears) const {
   if (step().linears)
     throw UsageError(fmt::format("--linears: not known of {} (leave it out)", linears));
 }
@@ -133,26 +148,30 @@ void TraceBuilder::refuse_fp8(std::string_view linears) const {
 TensorId TraceBuilder::engine_product(const std::string& name, TensorId x, TensorId weight) {
   const Shape stored = shape(weight);
   const bool is_of_experts = stored.rank() == 3;
-  const TensorId codes =
-      input(trace_[weight].name + ".codes", stored.with_back(2 * stored.back()), DType::Float8);
+  const EngineCodes& math = engine_codes(step().linears->math);
+  const TensorId codes = input(
+      trace_[weight].name + ".codes",
+      stored.with_back(copies_of_codes(step()) * coded_bytes(math, stored.back())), math.dtype);
   trace_.tensors[index(codes)].category = Category::Workspace;
   const TensorId read = to_compute(x);
   const Shape result = shape(x).with_back(is_of_experts ? stored.back() : stored[0]);
+  const Shape of_x = shape(x).with_back(coded_bytes(math, shape(x).back()));
   const std::array outputs = {OutputSpec{"", result, compute_},
-                              OutputSpec{"codes", shape(x), DType::Float8}};
-  return opaque(name, std::array{read, weight, codes}, outputs,
-                engine_product_row(shape(x), stored, result, size_of(compute_), false,
-                                   step().accumulate.count));
+                              OutputSpec{"codes", of_x, math.dtype}};
+  return opaque(
+      name, std::array{read, weight, codes}, outputs,
+      engine_product_row(
+          step(), {.x = shape(x), .weight = stored, .y = result, .wide = size_of(compute_)}));
 }
 
-TensorId TraceBuilder::fp8_linear(const std::string& name, TensorId x, TensorId weight,
-                                  TensorId bias) {
+TensorId TraceBuilder::coded_linear(const std::string& name, TensorId x, TensorId weight,
+                                    TensorId bias) {
   if (framework_.transformer_engine) {
     const TensorId y = engine_product(name, x, weight);
     return bias == no_tensor ? y : add(name + ".add", y, bias);
   }
   if (trace_.family == "gpt2")
-    refuse_fp8("GPT-2's projections, Conv1D modules that torchao does not convert");
+    refuse_codes("GPT-2's projections, Conv1D modules that torchao does not convert");
   const Sizes sizes{.x = numel(shape(x)),
                     .w = numel(shape(weight)),
                     .y = numel(shape(x)) / shape(x).back() * shape(weight)[0],

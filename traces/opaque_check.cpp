@@ -151,7 +151,8 @@ void RowChecker::check(std::size_t i) {
   check_floating("/row/gradients", row.gradients);
   check_operands("/row/handed_on", row.handed_on);
   check_quantized(row);
-  if (row.math && !is_floating(*row.math) && *row.math != DType::Float8)
+  const bool are_codes = row.math == DType::Float8 || row.math == DType::Float4x2;
+  if (row.math && !is_floating(*row.math) && !are_codes)
     fail("/row/math", "found {}; need a floating-point dtype", to_string(*row.math));
   check_handed_on(row);
   check_operands("/row/written_over", row.written_over);

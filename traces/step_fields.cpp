@@ -71,7 +71,8 @@ StepField with_known_loss(StepField row) {
   return row;
 }
 
-// Which rules torchao's linears follow is known for some versions, and their weights are whole.
+// Which rules torchao's linears follow is known for some versions, and their weights are whole. All
+// but one factor per tensor are Transformer Engine's.
 StepField in_known_framework(StepField row) {
   row.defect = [](const StepOptions& step) -> std::string {
     if (!step.linears) return {};
@@ -81,6 +82,11 @@ StepField in_known_framework(StepField row) {
           "{} has no linears in eight bits that are known (transformers-4.57 and -5 have "
           "torchao's, megatron Transformer Engine's)",
           step.framework);
+    if (step.linears->math != LinearMath::Fp8 && !framework.transformer_engine)
+      return fmt::format(
+          "{} has none with factors by groups: {} is Transformer Engine's (take fp8, or "
+          "--framework megatron)",
+          step.framework, to_string(step.linears->math));
     if (step.base)
       return "a weight that --base stores is not multiplied in eight bits (leave one out)";
     return {};
@@ -238,8 +244,9 @@ std::vector<StepField> arithmetic() {
            .noun = "linears",
            .switches = {{"--linears", "NAME",
                          "what the linears in front of the head multiply in: fp8 (torchao's or "
-                         "Transformer Engine's, a "
-                         "factor per tensor; default: the precision's dtype)"}}})),
+                         "Transformer Engine's, a factor per tensor), fp8-blockwise, mxfp8 or "
+                         "nvfp4 (Transformer Engine's; nvfp4:first=1,last=14 leaves blocks at "
+                         "either end as they are; default: the precision's dtype)"}}})),
       field<&StepOptions::optimizer>({.key = "optimizer",
                                       .shown = StepShown::Always,
                                       .is_always_written = true,

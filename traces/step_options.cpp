@@ -55,6 +55,43 @@ std::string to_text(const TokenLoss& loss) {
   return loss.kind == TokenLoss::Kind::Chunked ? fmt::format("{}:{}", name, loss.chunks) : name;
 }
 
+// first=N or last=N
+void parse_end(std::string_view option, CodedLinears& linears) {
+  const std::size_t equals = std::min(option.find('='), option.size());
+  const std::string_view key = option.substr(0, equals);
+  const auto blocks = number_in<std::int64_t>(option.substr(std::min(equals + 1, option.size())));
+  constexpr std::int64_t most = 100'000;
+  if ((key != "first" && key != "last") || !blocks || *blocks < 0 || *blocks > most)
+    throw UsageError(fmt::format(
+        "linears: '{}' is not understood (first=1,last=14: how many blocks at either end multiply "
+        "in the precision's dtype; 0 to {})",
+        option.substr(0, 64), most));
+  (key == "first" ? linears.first : linears.last) = *blocks;
+}
+
+CodedLinears parse_coded_linears(std::string_view text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  CodedLinears linears{parse_name(linear_maths, "linears", text.substr(0, colon))};
+  for (std::size_t begin = colon + 1; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parse_end(text.substr(begin, end - begin), linears);
+    begin = end + 1;
+  }
+  return linears;
+}
+
+std::string to_text(const CodedLinears& linears) {
+  std::string text(to_string(linears.math));
+  char before = ':';
+  const auto add = [&](std::string_view key, std::int64_t blocks) {
+    if (blocks == 0) return;
+    text += fmt::format("{}{}={}", before, key, blocks);
+    before = ',';
+  };
+  add("first", linears.first), add("last", linears.last);
+  return text;
+}
+
 bool has_fused_loss(const StepOptions& options) {
   return options.loss && options.loss->kind == TokenLoss::Kind::Fused;
 }

@@ -105,12 +105,35 @@ constexpr bool has_own_linears(BaseWeights base) { return base != BaseWeights::F
 
 static_assert(is_in_order(base_weights));
 
-/// What linears multiply in, as torchao converts them (convert_to_float8_training): factors by
-/// tensors, made anew at each cast (dynamic scaling).
-enum class LinearMath : std::uint8_t { Fp8 };
+/// What linears multiply in: codes that share factors, made anew at each cast. All but the first
+/// are Transformer Engine's.
+enum class LinearMath : std::uint8_t {
+  Fp8,           ///< eight bits and a factor per tensor; also torchao's convert_to_float8_training
+  Fp8Blockwise,  ///< … per 128 numbers, of weights per 128 × 128 (arXiv 2412.19437)
+  MxFp8,         ///< … of eight bits per 32 numbers (OCP Microscaling 1.0; arXiv 2310.10537)
+  NvFp4,         ///< four bits, a factor of eight bits per 16 numbers (arXiv 2509.25149)
+};
 
-inline constexpr std::array linear_maths = {Named{LinearMath::Fp8, std::string_view("fp8")}};
+inline constexpr std::array linear_maths = {
+    Named{LinearMath::Fp8, std::string_view("fp8")},
+    Named{LinearMath::Fp8Blockwise, std::string_view("fp8-blockwise")},
+    Named{LinearMath::MxFp8, std::string_view("mxfp8")},
+    Named{LinearMath::NvFp4, std::string_view("nvfp4")}};
 static_assert(is_in_order(linear_maths));
+
+struct CodedLinears {
+  LinearMath math{};
+  std::int64_t first = 0, last = 0;  ///< blocks at either end multiply in the precision's dtype
+
+  bool operator==(const CodedLinears&) const = default;
+};
+
+/// "fp8", "nvfp4:first=1,last=14".
+CodedLinears parse_coded_linears(std::string_view text);
+std::string to_text(const CodedLinears& linears);
+constexpr std::string_view to_string(LinearMath math) {
+  return linear_maths[static_cast<std::size_t>(math)].name;
+}
 
 /// How context ranks, which have some tokens each, come to attend to all.
 enum class ContextForm : std::uint8_t {
@@ -149,8 +172,8 @@ struct StepOptions {
   std::optional<ExpertLoad> expert_load = {};  ///< of routers; unset: even
   bool liger = false;  ///< Liger's kernels where transformers composes, its loss among them
   Tuning tuning = {};
-  std::optional<BaseWeights> base = {};    ///< unset: the precision's dtype
-  std::optional<LinearMath> linears = {};  ///< unset: the precision's dtype
+  std::optional<BaseWeights> base = {};      ///< unset: the precision's dtype
+  std::optional<CodedLinears> linears = {};  ///< unset: the precision's dtype
   Optimizer optimizer = Optimizer::AdamW;
   std::optional<OptimizerForm> optimizer_form = {};  ///< unset: the optimizer's or the framework's
   bool update_in_backward = false;       ///< each weight as soon as its gradient is complete

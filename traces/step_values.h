@@ -20,7 +20,6 @@ constexpr const auto& table_of(Attention) { return attentions; }
 constexpr const auto& table_of(Optimizer) { return optimizers; }
 constexpr const auto& table_of(OptimizerForm) { return optimizer_forms; }
 constexpr const auto& table_of(BaseWeights) { return base_weights; }
-constexpr const auto& table_of(LinearMath) { return linear_maths; }
 constexpr const auto& table_of(ContextForm) { return context_forms; }
 
 /// Is it one of a table of names?
@@ -31,6 +30,9 @@ concept IsNamed = requires(T value) {
 
 inline Tuning parsed(const Tuning&, std::string_view text) { return parse_tuning(text); }
 inline TokenLoss parsed(const TokenLoss&, std::string_view text) { return parse_token_loss(text); }
+inline CodedLinears parsed(const CodedLinears&, std::string_view text) {
+  return parse_coded_linears(text);
+}
 inline ExpertLoad parsed(const ExpertLoad&, std::string_view text) {
   return parse_expert_load(text);
 }

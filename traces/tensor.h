@@ -26,8 +26,19 @@ enum class FillId : std::uint32_t {};
 constexpr std::size_t index(FillId id) { return static_cast<std::size_t>(id); }
 inline constexpr FillId no_fill{0xffffffff};
 
-/// Float8 has four bits of exponent and three of mantissa; numbers beside a factor of their tensor.
-enum class DType : std::uint8_t { Float32, Float16, BFloat16, Float64, Int64, UInt8, Bool, Float8 };
+/// Float8 has four bits of exponent and three of mantissa, each half of a Float4x2 two and one;
+/// numbers beside a factor of their tensor or group.
+enum class DType : std::uint8_t {
+  Float32,
+  Float16,
+  BFloat16,
+  Float64,
+  Int64,
+  UInt8,
+  Bool,
+  Float8,
+  Float4x2,
+};
 
 struct DTypeRow {
   DType value;
@@ -35,11 +46,15 @@ struct DTypeRow {
   std::int64_t bytes;
 };
 
-inline constexpr std::array dtypes = {
-    DTypeRow{DType::Float32, "float32", 4},   DTypeRow{DType::Float16, "float16", 2},
-    DTypeRow{DType::BFloat16, "bfloat16", 2}, DTypeRow{DType::Float64, "float64", 8},
-    DTypeRow{DType::Int64, "int64", 8},       DTypeRow{DType::UInt8, "uint8", 1},
-    DTypeRow{DType::Bool, "bool", 1},         DTypeRow{DType::Float8, "float8_e4m3fn", 1}};
+inline constexpr std::array dtypes = {DTypeRow{DType::Float32, "float32", 4},
+                                      DTypeRow{DType::Float16, "float16", 2},
+                                      DTypeRow{DType::BFloat16, "bfloat16", 2},
+                                      DTypeRow{DType::Float64, "float64", 8},
+                                      DTypeRow{DType::Int64, "int64", 8},
+                                      DTypeRow{DType::UInt8, "uint8", 1},
+                                      DTypeRow{DType::Bool, "bool", 1},
+                                      DTypeRow{DType::Float8, "float8_e4m3fn", 1},
+                                      DTypeRow{DType::Float4x2, "float4_e2m1fn_x2", 1}};
 static_assert(is_in_order(dtypes));
 
 constexpr std::int64_t size_of(DType dtype) {

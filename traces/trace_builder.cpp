@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "traces/engine_linear.h"
 #include "traces/expert_ops.h"
 #include "traces/linear_names.h"
 #include "traces/models/chunked_loss.h"
@@ -273,8 +274,8 @@ TensorId TraceBuilder::linear(const std::string& name, TensorId x, std::int64_t 
   } else {
     adapter.weight = parameter(name + ".weight", {out, in}, role);
     if (bias) adapter.bias = parameter(name + ".bias", {out}, role);
-    y = multiplies_in_fp8(in, out, role) ? fp8_linear(name, x, adapter.weight, adapter.bias)
-                                         : linear_with(name, x, adapter.weight, adapter.bias);
+    y = multiplies_codes(in, out, role) ? coded_linear(name, x, adapter.weight, adapter.bias)
+                                        : linear_with(name, x, adapter.weight, adapter.bias);
   }
   return adapted(name, leaf_of(name), x, y, adapter);
 }
@@ -469,16 +470,19 @@ void require_used_options(const Trace& trace) {
   if (trace.step.base && trace.step.tuning.magnitudes)
     throw UsageError(
         "--base: what DoRA makes of weights in few bits is not known (leave out dora)");
-  const auto is_fp8 = [](const OpaqueRow& row) { return row.math == DType::Float8; };
-  if (trace.step.linears && std::ranges::none_of(trace.opaque_rows, is_fp8))
+  const auto is_coded = [](const OpaqueRow& row) { return row.math && !is_floating(*row.math); };
+  const bool is_first_stage_wide =
+      trace.step.mesh[Axis::Pipeline] > 1 && trace.step.linears && trace.step.linears->first > 0;
+  if (trace.step.linears && !is_first_stage_wide &&
+      std::ranges::none_of(trace.opaque_rows, is_coded))
     throw UsageError(fmt::format(
-        "--linears: no linear of {} in front of its head has both sizes in multiples of 16, as "
-        "eight-bit products need them (leave it out)",
-        trace.model));
+        "--linears: no linear of {} in front of its head has both sizes in multiples of {}, as "
+        "{} products need them (leave it out)",
+        trace.model, engine_codes(trace.step.linears->math).group,
+        to_string(trace.step.linears->math)));
   if (trace.step.linears && trace.step.tuning.magnitudes)
     throw UsageError(
-        "--linears: what DoRA makes of linears in eight bits is not known (leave out "
-        "dora)");
+        "--linears: what DoRA makes of linears that multiply codes is not known (leave out dora)");
   const auto scores_words = [](const OpaqueRow& row) {
     return is_chunked_loss(row) || is_preference_loss(row);
   };

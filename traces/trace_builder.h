@@ -105,8 +105,12 @@ class TraceBuilder {
   /// and linears multiply in the precision's dtype whatever those of blocks do.
   void begin_further_token(std::int64_t ahead);
   void end_further_token() { further_token_.clear(); }
-  /// Do products run in eight bits here?
-  bool multiplies_in_fp8() const { return step().linears && further_token_.empty(); }
+  /// Do products multiply codes in eight or four bits here?
+  bool multiplies_codes() const {
+    return step().linears && further_token_.empty() && !is_at_wide_end();
+  }
+  /// How many blocks will come, for what is said of the last of them.
+  void expect_blocks(std::int64_t depth) { depth_ = depth; }
   /// x as matrix products read it: autocast's cast of it, or x.
   TensorId to_compute(TensorId x);
 
@@ -155,8 +159,8 @@ class TraceBuilder {
   /// x [..., in] times a parameter [out, in] or [experts, in, out], in eight bits as Transformer
   /// Engine multiplies (engine_linear.h).
   TensorId engine_product(const std::string& name, TensorId x, TensorId weight);
-  /// UsageError if linears are to multiply in eight bits, which is not known of such ones.
-  void refuse_fp8(std::string_view linears) const;
+  /// UsageError if linears are to multiply codes, which is not known of such ones.
+  void refuse_codes(std::string_view linears) const;
 
   // Norms and activations.
   TensorId layer_norm(const std::string& name, TensorId x, double epsilon, bool bias = true);
@@ -249,8 +253,9 @@ class TraceBuilder {
   void end_autocast();
   void hold_until_here(std::span<const TensorId> tensors);
   TensorId prefix_rows(TensorId numbers, std::int64_t width, std::int64_t of_all);
-  bool multiplies_in_fp8(std::int64_t in, std::int64_t out, ParameterRole role) const;
-  TensorId fp8_linear(const std::string& name, TensorId x, TensorId weight, TensorId bias);
+  bool is_at_wide_end() const;
+  bool multiplies_codes(std::int64_t in, std::int64_t out, ParameterRole role) const;
+  TensorId coded_linear(const std::string& name, TensorId x, TensorId weight, TensorId bias);
   TensorId stored_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
   TensorId quantized_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
   TensorId fp8_stored_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
@@ -269,6 +274,7 @@ class TraceBuilder {
   const Framework& framework_;
   bool autocast_;              ///< amp precision
   bool in_reference_ = false;  ///< between begin_reference() and end_reference()
+  std::int64_t depth_ = 0;     ///< of the model; 0: it did not say
   std::string further_token_;  ///< in front of names, while one is predicted
   DType base_, compute_;
   Part part_ = Part::None;

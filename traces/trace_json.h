@@ -12,7 +12,7 @@ namespace tidemark {
 
 inline constexpr std::string_view trace_format = "tidemark-trace";
 /// Counts up when an older program could not read, or would misread, a newer file.
-inline constexpr int trace_version = 7;
+inline constexpr int trace_version = 8;
 
 /// The same text for equal traces, and read_trace(write_trace(t), …) == t, but for recorded calls
 /// of another step, which are left out. Throws InputError if the trace is not sound, because nobody

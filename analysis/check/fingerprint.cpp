@@ -31,12 +31,13 @@ std::string fingerprint(const Trace& trace) {
   return fingerprint(text.replace(at, now.size(), "\"version\": 3"));
 }
 
-// Where the compute capability is from, and the rate of eight-bit floats, came later than the first
-// baselines: without a step that multiplies such floats they change no number.
+// Where the compute capability is from, and the rates of floats of eight and four bits, came later
+// than the first baselines: without a step that multiplies such floats they change no number.
 std::string fingerprint(const Device& device) {
   Device known_before = device;
   known_before.sources.erase("compute_capability");
   known_before.fp8_flops_per_second.reset(), known_before.fp8_gemm_efficiency.reset();
+  known_before.fp4_flops_per_second.reset(), known_before.fp4_gemm_efficiency.reset();
   return fingerprint(write_device(known_before));
 }
 

@@ -117,6 +117,29 @@ std::string_view megatron_context(const StepOptions& step) {
   return "";
 }
 
+std::string_view megatron_recipe(LinearMath math) {
+  switch (math) {
+    case LinearMath::Fp8:
+      return " --fp8-format hybrid --fp8-recipe tensorwise";
+    case LinearMath::Fp8Blockwise:
+      return " --fp8-format e4m3 --fp8-recipe blockwise";
+    case LinearMath::MxFp8:
+      return " --fp8-format e4m3 --fp8-recipe mxfp8";
+    case LinearMath::NvFp4:
+      return " --fp4-format e2m1 --fp4-recipe nvfp4";
+  }
+  return "";
+}
+
+std::string megatron_codes(const CodedLinears& linears) {
+  std::string text(megatron_recipe(linears.math));
+  if (linears.first + linears.last > 0)
+    text += fmt::format(
+        " --first-last-layers-bf16 --num-layers-at-start-in-bf16 {} --num-layers-at-end-in-bf16 {}",
+        linears.first, linears.last);
+  return text;
+}
+
 LaunchLine megatron_line(const Launch& launch) {
   constexpr std::string_view program = "Megatron-LM";
   if (launch.sharing != Sharding::Kind::Megatron)
@@ -144,7 +167,7 @@ LaunchLine megatron_line(const Launch& launch) {
         ranks);
   if (launch.step.mesh.whole_experts) line += " --expert-tensor-parallel-size 1";
   if (launch.step.sequence_parallel) line += " --sequence-parallel";
-  if (launch.step.linears) line += " --fp8-format hybrid --fp8-recipe tensorwise";
+  if (launch.step.linears) line += megatron_codes(*launch.step.linears);
   if (schedule.group > 0)
     line += fmt::format(" --microbatch-group-size-per-virtual-pipeline-stage {}", schedule.group);
   if (schedule.chunks > 1)

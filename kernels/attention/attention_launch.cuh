@@ -88,6 +88,7 @@ class AttentionCall {
       case DType::UInt8:
       case DType::Bool:
       case DType::Float8:
+      case DType::Float4x2:
         break;
     }
     CHECK(!"attention in a dtype that has none");

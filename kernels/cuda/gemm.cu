@@ -31,6 +31,7 @@ cudaDataType_t blas_type(DType dtype) {
     case DType::UInt8:
     case DType::Bool:
     case DType::Float8:
+    case DType::Float4x2:
       break;
   }
   CHECK(!"a matrix product of a dtype that has none");

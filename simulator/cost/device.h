@@ -71,9 +71,12 @@ struct Device {
   // it.
   std::optional<double> even_rows_gemm_share, odd_rows_gemm_share;
 
-  // Of products of eight-bit floats that add up in fp32, dense; unset where there is no such unit.
+  // Of products of eight-bit and of four-bit floats that add up in fp32, dense; unset where there
+  // is no such unit.
   std::optional<double> fp8_flops_per_second;
   std::optional<double> fp8_gemm_efficiency;
+  std::optional<double> fp4_flops_per_second;
+  std::optional<double> fp4_gemm_efficiency;
 
   // The fraction of the 16-bit rate that fused attention of 16-bit operands reaches, forward and
   // backward together, half of the multiplications counted when causal. Unset: that of products.

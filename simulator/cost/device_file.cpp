@@ -46,6 +46,8 @@ void for_each_figure(SomeDevice& device, Visit visit) {
   visit(FigureSpec{"odd_rows_gemm_share", "", 0.001, 1}, device.odd_rows_gemm_share);
   visit(FigureSpec{"fp8_flops_per_second", "FLOP/s", 1e6, 1e19}, device.fp8_flops_per_second);
   visit(FigureSpec{"fp8_gemm_efficiency", "", 0.01, 1.5}, device.fp8_gemm_efficiency);
+  visit(FigureSpec{"fp4_flops_per_second", "FLOP/s", 1e6, 1e19}, device.fp4_flops_per_second);
+  visit(FigureSpec{"fp4_gemm_efficiency", "", 0.01, 1.5}, device.fp4_gemm_efficiency);
   visit(FigureSpec{"attention_efficiency", "", 0.01, 1.5}, device.attention_efficiency);
   visit(FigureSpec{"kernel_gap", "ns", 0, 1e9}, device.kernel_gap);
   visit(FigureSpec{"host_launch", "ns", 0, 1e9}, device.host_launch);

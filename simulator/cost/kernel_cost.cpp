@@ -82,6 +82,7 @@ MathUnit unit_for(DType dtype, Precision precision) {
     case DType::UInt8:
     case DType::Bool:
     case DType::Float8:
+    case DType::Float4x2:
       break;
   }
   return precision == Precision::Tf32 ? MathUnit::Tf32 : MathUnit::Fp32;
@@ -123,6 +124,8 @@ KernelCosts::KernelCosts(const Device& device, Precision precision)
 double KernelCosts::flops_per_ns(DType dtype) const {
   if (dtype == DType::Float8 && device_.fp8_flops_per_second)
     return *device_.fp8_flops_per_second * device_.fp8_gemm_efficiency.value_or(1) / 1e9;
+  if (dtype == DType::Float4x2 && device_.fp4_flops_per_second)
+    return *device_.fp4_flops_per_second * device_.fp4_gemm_efficiency.value_or(1) / 1e9;
   return flops_per_ns_[static_cast<std::size_t>(unit_for(dtype, precision_))];
 }
 

@@ -281,7 +281,21 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown base 'nf5' (did you mean 'nf4'? known: nf4, nf4-double, int8, fp8)\n"},
         Mistake{"compare bert-base --linears fp8", 2,
                 "--linears fp8: NVIDIA A100 SXM4 80 GB (compute capability 8.0) has no units for "
-                "floats of eight bits (use --device "},
+                "such products (use --device "},
+        Mistake{"compare llama-3-8b -s 64 --precision bf16 --framework megatron --linears mxfp8 "
+                "--device h100",
+                2,
+                "--linears mxfp8: NVIDIA H100 SXM5 80 GB (compute capability 9.0) has no units for "
+                "such products (use --device b200)"},
+        Mistake{"compare llama-3-8b -s 64 --precision bf16 --framework megatron --linears nvfp4 "
+                "--device h200",
+                2,
+                "--linears nvfp4: NVIDIA H200 SXM5 141 GB (compute capability 9.0) has no units "
+                "for such products (use --device b200)"},
+        Mistake{
+            "compare bert-base --linears nvfp4 --device b200", 2,
+            "--linears: transformers-4.57 has none with factors by groups: nvfp4 is Transformer "
+            "Engine's (take fp8, or --framework megatron)"},
         Mistake{"compare gpt2 --linears fp8 --device h100", 2,
                 "--linears: not known of GPT-2's projections, Conv1D modules that torchao does not "
                 "convert"},
@@ -292,6 +306,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "has 189"},
         Mistake{"compare bert-base --linears fp8 --device h100 --framework torch-1.13", 2,
                 "--linears: torch-1.13 has no linears in eight bits that are known"},
+        Mistake{"compare gpt2 --linears mxfp4", 2,
+                "unknown linears 'mxfp4' (did you mean 'mxfp8'? known: fp8, fp8-blockwise, mxfp8, "
+                "nvfp4)\n"},
         Mistake{"compare gpt2 --tuning prompt", 2,
                 "tuning: 'prompt' needs how many tokens are learned, as in prompt:tokens=20"},
         Mistake{"compare bert-base --tuning prompt:tokens=20", 2,

@@ -144,7 +144,7 @@ TEST(FurtherTokens, KeepWhatTheirBlockAndTheirLossKeep) {
 
 TEST(FurtherTokens, MultiplyInSixteenBits) {
   StepOptions options = megatron();
-  options.linears = LinearMath::Fp8;
+  options.linears = CodedLinears{LinearMath::Fp8};
   const Trace trace = build_trace(hybrid("M-", one_ahead), options);
   const auto of = [&](std::string_view name) {
     return std::ranges::find(trace.ops, name, &Op::name)->kind;
@@ -202,7 +202,7 @@ TEST(Hybrid, RefusesInOneLineWhatItsScanIsNotKnownToDo) {
               HasSubstr("take lora:targets=in_proj"));
   EXPECT_THAT(refused({.tuning = parse_tuning("lora:r=2,targets=all"), .base = BaseWeights::Nf4}),
               HasSubstr("leave --base out"));
-  EXPECT_THAT(refused({.precision = Precision::Bf16, .linears = LinearMath::Fp8}),
+  EXPECT_THAT(refused({.precision = Precision::Bf16, .linears = CodedLinears{LinearMath::Fp8}}),
               HasSubstr("--linears: not known of state-space layers"));
   EXPECT_THAT(refused({.padded = true}), HasSubstr("leave --padded out"));
   EXPECT_THAT(refused({.head = Head::TokenClassification}), HasSubstr("has no head"));

@@ -41,8 +41,7 @@ StepOptions options_of(const JsonView& step) {
     options.loss = parse_token_loss(reference->text() == "precomputed" ? "dpo:precomputed" : "dpo");
   if (const auto base = step.find("base"))
     options.base = parse_name(base_weights, "base", base->text());
-  if (const auto name = step.find("linears"))
-    options.linears = parse_name(linear_maths, "linears", name->text());
+  if (const auto name = step.find("linears")) options.linears = parse_coded_linears(name->text());
   options.liger = step.boolean_or("liger", false);
   options.l2_decay = step.boolean_or("l2_decay", false);
   options.update_in_backward = step.boolean_or("update_in_backward", false);

@@ -28,8 +28,7 @@ StepOptions options_of(const JsonView& step) {
   options.padded = step.boolean_or("padded", false);
   if (const auto reference = step.find("reference"))
     options.loss = parse_token_loss(reference->text() == "precomputed" ? "dpo:precomputed" : "dpo");
-  if (const auto name = step.find("linears"))
-    options.linears = parse_name(linear_maths, "linears", name->text());
+  if (const auto name = step.find("linears")) options.linears = parse_coded_linears(name->text());
   if (const auto name = step.find("base"))
     options.base = parse_name(base_weights, "base", name->text());
   return options;

@@ -17,7 +17,7 @@ Trace one_linear(std::int64_t out, const std::string& framework = "transformers-
   TraceBuilder b("one", "toy",
                  {.batch = 1,
                   .precision = Precision::Bf16,
-                  .linears = LinearMath::Fp8,
+                  .linears = CodedLinears{LinearMath::Fp8},
                   .framework = framework});
   const TensorId read = b.cast("x16", b.input("x", {rows, in}, DType::Float32), DType::BFloat16);
   return b.finish(b.mean("loss", b.linear("fc", read, out)));

@@ -213,6 +213,7 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
   b.begin_function();  // BertModel names its mask and what its encoder begins with
   const AttentionConfig attention = attention_of(b, config, tokens);
   TensorId x = b.local(embed(b, table, tokens, config));
+  b.expect_blocks(config.depth);
   for (std::int64_t i = 0; i < config.depth; ++i) {
     const std::string name = "blocks." + std::to_string(i);
     x = config.megatron ? pre_norm_block(b, name, x, config, attention)

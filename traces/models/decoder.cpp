@@ -346,6 +346,7 @@ HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int6
 
   const std::vector<Prefix> prefixes = prefixes_of(b, config);
   TensorId x = embed(b, ids, table, config);
+  b.expect_blocks(config.depth);
   for (std::int64_t i = 0; i < config.depth; ++i) {
     const bool is_near = mixes_windows(config) && (i + 1) % config.global_every != 0;
     AttentionConfig attention = is_near ? by_layer.near : by_layer.far;

@@ -142,7 +142,7 @@ struct Disentangled {
 
 TensorId disentangled_attention(TraceBuilder& b, const std::string& name, TensorId x,
                                 const DebertaConfig& config, const DebertaShared& shared) {
-  b.refuse_fp8("DeBERTa's attention, which runs a linear twice");
+  b.refuse_codes("DeBERTa's attention, which runs a linear twice");
   return Disentangled{b, config, shared, name}(x);
 }
 

@@ -197,7 +197,7 @@ struct Mixture {
 
 TensorId mixture_of_experts(TraceBuilder& b, const std::string& name, TensorId x,
                             const ExpertsConfig& config, ActivationForm activation) {
-  b.refuse_fp8("mixtures of experts, whose rows vary");
+  b.refuse_codes("mixtures of experts, whose rows vary");
   // Ranks cut linears, so that among them experts run one after the other in any version.
   const Mesh& mesh = b.step().mesh;
   const bool is_cut = mesh.gpus() > mesh[Axis::Data] || mesh.experts > 1;

@@ -128,7 +128,7 @@ void require_known(const TraceBuilder& b) {
         "base: state-space layers multiply by out_proj inside of their scan, which does not read "
         "it "
         "in few bits (leave --base out)");
-  b.refuse_fp8("state-space layers, which multiply inside of their scan");
+  b.refuse_codes("state-space layers, which multiply inside of their scan");
 }
 
 }  // namespace

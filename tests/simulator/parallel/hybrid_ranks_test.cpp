@@ -40,7 +40,7 @@ TEST(HybridRanks, InEightBitsAreSound) {
   config.experts.count = 8, config.experts.latent = 1344;
   StepOptions options = megatron(2);
   options.sequence = 64;
-  options.linears = LinearMath::Fp8;
+  options.linears = {LinearMath::Fp8};
   options.mesh[Axis::Data] = 2;
   options.mesh.experts = 2;
   options.shard = parse_sharding("megatron");

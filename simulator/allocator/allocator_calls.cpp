@@ -54,6 +54,7 @@ class Listing {
         calls_.before.push_back(allocation(static_cast<BufferId>(b)));
     }
     if (joined > Bytes{}) add_workspace(joined, StreamId::Compute);
+    calls_.before.insert(calls_.before.end(), copies_.begin(), copies_.end());
   }
 
   void add_workspace(Bytes size, StreamId stream) {
@@ -149,7 +150,18 @@ class Listing {
   // Megatron-LM's distributed optimizer and DeepSpeed's make states with themselves.
   bool cuts_states() const {
     const std::optional<Sharding> sharing = sharing_of(trace_.step);
-    return sharing && (is_zero(sharing->kind) || sharing->kind == Sharding::Kind::Megatron);
+    return sharing && (is_zero(sharing->kind) || is_distributed_optimizer(*sharing));
+  }
+
+  static bool is_distributed_optimizer(const Sharding& sharing) {
+    return sharing.kind == Sharding::Kind::Megatron && sharing.cuts_states;
+  }
+
+  // Float16OptimizerWithFloat16Params of core/optimizer/optimizer.py: the fp32 copies, when it is
+  // made; its Adam has the moments made by the first step.
+  bool makes_copies_first() const {
+    const std::optional<Sharding> sharing = sharing_of(trace_.step);
+    return sharing && sharing->kind == Sharding::Kind::Megatron && !sharing->cuts_states;
   }
 
   // A stage's step is played from parts, which know of no first one.
@@ -187,20 +199,28 @@ class Listing {
     if (first_state_.empty()) first_state_.assign(schedule_.buffers.size(), none);
     first_state_[index(b)] = static_cast<std::uint32_t>(states_.size());
     states_.push_back({b, call});
+    if (parts > 1 && has_copy(schedule_[b]) && makes_copies_first()) {
+      copies_.push_back(call);
+      states_.pop_back();
+    }
     for (std::int64_t i = 1; i < parts; ++i) {
       call.slot = static_cast<std::uint32_t>(slots_++);
       states_.push_back({b, call});
     }
   }
 
+  bool has_copy(const Buffer& state) const {
+    return trace_.step.master_weights &&
+           size_of(trace_[state.tensor].dtype) == size_of(DType::Float16);
+  }
+
   // Of shards more blocks would be predicted than PyTorch has (captured_replicas_test.cpp).
   std::int64_t parts_of_state(BufferId b) const {
     const std::optional<Sharding> sharing = sharing_of(trace_.step);
-    if (sharing && sharing->kind != Sharding::Kind::Ddp) return 1;
+    if (sharing && sharing->kind != Sharding::Kind::Ddp && !makes_copies_first()) return 1;
     const Buffer& buffer = schedule_[b];
-    const bool has_copy = trace_.step.master_weights &&
-                          size_of(trace_[buffer.tensor].dtype) == size_of(DType::Float16);
-    const std::int64_t parts = optimizer_of(trace_, buffer.tensor).states + (has_copy ? 1 : 0);
+    const std::int64_t parts =
+        optimizer_of(trace_, buffer.tensor).states + (has_copy(buffer) ? 1 : 0);
     return parts > 0 && buffer.size.count % parts == 0 ? parts : 1;
   }
 
@@ -307,6 +327,7 @@ class Listing {
   std::size_t slots_, most_scratch_ = 0;
   std::vector<bool> is_made_later_;                 // by buffer
   std::vector<State> states_;                       // of them; those of a buffer in a row
+  std::vector<AllocatorCall> copies_;               // of weights, which the program begins with
   std::vector<std::uint32_t> first_state_;          // by buffer, until they are made
   std::vector<NamedInput> named_;                   // of chunks
   std::vector<std::optional<AllocatorCall>> blas_;  // by thread, until it is made

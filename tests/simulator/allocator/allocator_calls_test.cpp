@@ -170,6 +170,28 @@ TEST(AllocatorCalls, NothingIsMadeLaterByStagesAndByWhatCutsStates) {
   EXPECT_EQ(made(), 0u);
 }
 
+// Megatron-LM's optimizer that keeps whole states makes fp32 copies with itself, behind all that is
+// there, and moments in its first step; one that cuts them makes all with itself.
+TEST(AllocatorCalls, MegatronsCopiesOfWeightsComeBeforeTheFirstStep) {
+  Trace trace = linear_trace({.precision = Precision::Bf16, .framework = "megatron"});
+  trace.step.master_weights = true;
+  trace.step.mesh = parse_mesh("dp=2");
+  const auto calls = [&](const char* shard) {
+    trace.step.shard = parse_sharding(shard);
+    return calls_of(trace, lower(trace, keep_everything(trace)), bare(), {});
+  };
+  constexpr Bytes of_weight{4 * 32 * 16};
+  const AllocatorCalls whole = calls("megatron:whole-states");
+  const std::vector<Made> made = made_of(whole);
+  ASSERT_EQ(made.size(), 2u);
+  for (const Made& moment : made) EXPECT_EQ(moment.size, of_weight);
+  EXPECT_EQ(whole.before[whole.before.size() - 3].size, of_weight);
+  const AllocatorCalls cut = calls("megatron");
+  EXPECT_TRUE(cut.made_at.empty());
+  trace.step.master_weights = false;
+  EXPECT_EQ(made_of(calls("megatron:whole-states")).size(), 2u);
+}
+
 // A hook's optimizer has one weight.
 TEST(AllocatorCalls, HooksMakeTheStateOfTheirWeight) {
   TraceBuilder b("mlp", "", {.update_in_backward = true});

@@ -21,6 +21,9 @@ WORDS_OF_TESTS = {"gpt/gpt3_7b_tp4_pp1_memory_speed": 131072}
 CONTEXT_FORMS = {"p2p": "ring", "a2a": "all-to-all", "all_gather": "all-gather"}
 # BERT's word pieces are bert-base-uncased's since the tests' data are made by tools/common_pile_dataset (febd25e, 2026-03-22).
 WORDS_OF_BERT = 30522
+# bert-large-cased's (the same folder's README.md), and the hundred that build_tokenizer() adds to them.
+WORDS_OF_T5 = 28996 + 100
+WRITTEN_BY_T5 = 128  # --decoder-seq-length of all its tests
 # One node of the functional tests: their recipes take 8 GPUs, those named so 4.
 NODE, SMALL_NODE = 8, 4
 
@@ -35,6 +38,10 @@ def is_megatron_test(row):
 
 def is_bert(row):
     return row["model"].startswith("bert/")
+
+
+def is_t5(row):
+    return row["model"].startswith("t5/")
 
 
 def is_hybrid(row):
@@ -112,6 +119,8 @@ def context_form(row):
 
 
 def is_vocabulary_known(row):
+    if is_t5(row):
+        return True
     if is_bert(row):  # … unless its values were recorded before, with a list that is not published
         return row["hardware"] != "dgx_a100" and (row["model"], row["hardware"]) != ("bert/bert_release_sm", "dgx_h100")
     is_usual = row["notes"].get("test_type") != "release" and row["hidden"] < 4096
@@ -123,7 +132,7 @@ def refusal_of_megatron(row):
     options = row["notes"]["options"]
     family = row["model"].split("/")[0]
     is_mixture = family == "moe" and "/gpt3" in row["model"]
-    if family not in ("gpt", "gpt3", "bert", "nemotron") and not row["model"].startswith("gpt") and not is_mixture and not is_hybrid(row):
+    if family not in ("gpt", "gpt3", "bert", "nemotron", "t5") and not row["model"].startswith("gpt") and not is_mixture and not is_hybrid(row):
         return f"no such model: {family}"
     if is_hybrid(row) and (row.get("cp") or 1) > 1:
         return "context ranks of state-space layers"
@@ -248,9 +257,24 @@ def megatron_bert(row):
             "bert_binary_head": "release" not in row["model"]}
 
 
+def megatron_t5(row):
+    options = row["notes"]["options"]
+    layers = options.get("encoder-num-layers", row.get("layers"))
+    config = {"model_type": "megatron-t5", "encoder_num_layers": layers, "decoder_num_layers": options.get("decoder-num-layers", layers),
+              "hidden_size": row["hidden"], "num_attention_heads": row["heads"], "vocab_size": padded(WORDS_OF_T5, row["tp"]),
+              "max_position_embeddings": options.get("max-position-embeddings", row["sequence"])}
+    if "kv-channels" in options:
+        config["kv_channels"] = options["kv-channels"]
+    if "ffn" in row:
+        config["ffn_hidden_size"] = row["ffn"]
+    return config
+
+
 def megatron_config(row):
     if is_bert(row):
         return megatron_bert(row)
+    if is_t5(row):
+        return megatron_t5(row)
     if is_hybrid(row):
         return megatron_gpt(row | {"layers": len(HYBRID_OF_TESTS)}) | {
             "model_type": "megatron-hybrid", "hybrid_layer_pattern": HYBRID_OF_TESTS,
@@ -341,6 +365,8 @@ def question_of_megatron(program, row, folder):
                 "--framework", "megatron-local" if is_local else "megatron-deterministic" if is_fixed else "megatron",
                 "--attention", attention, "--mesh", mesh, "--shard", megatron_sharding(row), "--cluster",
                 cluster_of(program, row, folder), "--strategies", "checkpoint" if row["recompute"] == "full" else "vanilla", "--format", "json"]
+    if is_t5(row):
+        question += ["--target-sequence", str(options.get("decoder-seq-length", WRITTEN_BY_T5))]
     question += megatron_schedule(row) + (["--linears", "fp8"] if options.get("fp8-format") else [])
     if options.get("cross-entropy-loss-fusion"):
         question += ["--loss", "fused"]

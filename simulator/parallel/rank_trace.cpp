@@ -42,11 +42,7 @@ void cut_tensors(const TensorCuts& cuts, Trace& trace) {
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
     if (writes_part_of_sum(cuts.part[i]) || cuts.part[i] == RankPart::Gathered)
       stays[index(trace.outputs(trace.ops[i])[0])] = true;
-  if (cuts.scatter != no_op) {
-    const OpId first = trace.blocks.front().begin;
-    stays[index(cuts.scatter == first ? trace.blocks.front().input
-                                      : trace.inputs(trace[cuts.scatter])[0])] = true;
-  }
+  for (const SequenceScatter& scatter : cuts.scatters) stays[index(scatter.sequence)] = true;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     if (cuts.dimension[t] == TensorCuts::whole || stays[t]) continue;
     Shape& shape = trace.tensors[t].shape;
@@ -91,7 +87,8 @@ class RankTrace {
   Trace run() && {
     for (std::size_t i = 0; i < from_.ops.size(); ++i) {
       const auto id = static_cast<OpId>(i);
-      if (id == cuts_.scatter) scatter();
+      for (const SequenceScatter& scatter : cuts_.scatters)
+        if (id == scatter.before) take_part(scatter.sequence);
       write(id);
     }
     return edit_.finish();
@@ -125,10 +122,7 @@ class RankTrace {
   }
 
   // In front of the first op behind which ranks have their own part of the sequence.
-  void scatter() {
-    const bool is_at_block = cuts_.scatter == from_.blocks.front().begin;
-    const TensorId x =
-        is_at_block ? from_.blocks.front().input : from_.inputs(from_[cuts_.scatter])[0];
+  void take_part(TensorId x) {
     Tensor part = result_like(x, "scatter");
     part.shape = divided(part.shape, 1, part.shape[1] / ranks_);
     edit_.redirect(x, edit_.emit(OpKind::Scatter, part.name, {edit_.map(x)}, part));
@@ -142,12 +136,17 @@ class RankTrace {
     return tensor;
   }
 
-  // What linears by columns read: once for all that read the same.
+  // What linears by columns read: once for all of a block that read the same. Blocks of a decoder
+  // read what the encoder made, each by itself.
   TensorId entered(OpId id) {
     const TensorId x = from_.inputs(from_[id])[0];
-    if (const auto known = entered_.find(x); known != entered_.end()) return known->second;
+    auto& of_blocks = entered_[x];
+    const std::int32_t block = from_[id].block;
+    if (const auto known = of_blocks.find(block); known != of_blocks.end()) return known->second;
     const bool is_part = cuts_.dimension[index(x)] != TensorCuts::whole;
-    Tensor tensor = result_like(x, is_part ? "gather" : "replicate");
+    const std::string_view what = is_part ? "gather" : "replicate";
+    Tensor tensor = result_like(x, what);
+    if (!of_blocks.empty()) tensor.name = edit_.name(fmt::format("{}.{}", from_[id].name, what));
     if (is_part) {
       const auto at = static_cast<std::size_t>(cuts_.dimension[index(x)]);
       tensor.shape = divided(tensor.shape, at, tensor.shape[at] * ranks_);
@@ -156,7 +155,7 @@ class RankTrace {
     }
     tensor.held_until = no_op;
     const OpKind kind = is_part ? OpKind::AllGather : OpKind::Replicate;
-    return entered_[x] = edit_.emit_beside(id, kind, tensor.name, {edit_.map(x)}, tensor);
+    return of_blocks[block] = edit_.emit_beside(id, kind, tensor.name, {edit_.map(x)}, tensor);
   }
 
   // Whole rows stand for what a rank alone would have written, or the rank's part of the sequence.
@@ -220,7 +219,7 @@ class RankTrace {
   const TensorCuts& cuts_;
   const std::int64_t ranks_;
   TraceEdit edit_;
-  std::map<TensorId, TensorId> entered_;
+  std::map<TensorId, std::map<std::int32_t, TensorId>> entered_;  ///< by what is read, and block
 };
 
 // The loss as if of ranks: of a framework that has but one, however many ranks there are.

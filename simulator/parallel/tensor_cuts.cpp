@@ -55,9 +55,10 @@ class CutSearch {
           "frozen)");
     find_table();
     find_scores();
-    if (trace_.step.sequence_parallel) find_scatter();
+    if (trace_.step.sequence_parallel) cuts_.scatters = sequence_scatters(trace_, table_);
     for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
-      if (static_cast<OpId>(i) == cuts_.scatter) scatter();
+      for (const SequenceScatter& scatter : cuts_.scatters)
+        if (static_cast<OpId>(i) == scatter.before) take_part(scatter.sequence);
       visit(static_cast<OpId>(i));
     }
     check_sizes();
@@ -103,27 +104,11 @@ class CutSearch {
     }
   }
 
-  // Before the embedding's dropout, so that each rank drops its own part, or at the first block;
-  // nowhere if the first block reads words, whose parts are reduced and scattered at once.
-  void find_scatter() {
-    const OpId first = trace_.blocks.front().begin;
-    for (std::size_t i = 0; i < index(first) && cuts_.scatter == no_op; ++i)
-      if (trace_.ops[i].kind == OpKind::Dropout) cuts_.scatter = static_cast<OpId>(i);
-    if (cuts_.scatter != no_op) return;
-    OpId made_by = producer_[index(trace_.blocks.front().input)];
-    while (made_by != no_op && trace_[made_by].inputs == 1)
-      made_by = producer_[index(input(trace_[made_by]))];
-    if (made_by != table_ || table_ == no_op) cuts_.scatter = first;
-  }
-
-  void scatter() {
-    const OpId first = trace_.blocks.front().begin;
-    scattered_ =
-        cuts_.scatter == first ? trace_.blocks.front().input : input(trace_[cuts_.scatter]);
-    if (shape(scattered_).rank() != 3)
-      refuse("{} is {}; --sp needs [batch, tokens, width]", name_of(scattered_),
-             to_text(shape(scattered_)));
-    cut(scattered_) = sequence_dimension;
+  void take_part(TensorId sequence) {
+    if (shape(sequence).rank() != 3)
+      refuse("{} is {}; --sp needs [batch, tokens, width]", name_of(sequence),
+             to_text(shape(sequence)));
+    cut(sequence) = sequence_dimension;
   }
 
   // What each rank multiplies its own tokens by, with a whole weight: in front of the visits of
@@ -141,7 +126,10 @@ class CutSearch {
   }
 
   bool is_sequence_cut_from(OpId op) const {
-    return trace_.step.sequence_parallel && (cuts_.scatter == no_op || op >= cuts_.scatter);
+    return trace_.step.sequence_parallel &&
+           std::ranges::none_of(cuts_.scatters, [&](const SequenceScatter& scatter) {
+             return scatter.whole_from <= op && op < scatter.before;
+           });
   }
 
   void visit(OpId id) {
@@ -461,7 +449,6 @@ class CutSearch {
   std::vector<bool> is_visited_, is_answer_;  ///< by tensor: tokens as experts read and write them
   OpId table_ = no_op;
   std::vector<bool> is_head_;  ///< by op
-  TensorId scattered_ = no_tensor;
   TensorCuts cuts_;
 };
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulator/parallel/sequence_scatters.h"
 #include "traces/trace.h"
 
 namespace tidemark {
@@ -32,8 +33,8 @@ struct TensorCuts {
   std::vector<std::int8_t> dimension;  ///< by tensor: which is dealt out, or whole
   /// By tensor: the dimension counts words, which are filled up to a multiple of 128 per rank.
   std::vector<bool> is_vocabulary;
-  std::vector<RankPart> part;  ///< by op
-  OpId scatter = no_op;        ///< from its first input on ranks have their part of a sequence
+  std::vector<RankPart> part;             ///< by op
+  std::vector<SequenceScatter> scatters;  ///< in order; an encoder's and a decoder's
 };
 
 /// How the tp ranks of the step's mesh cut it. InputError if they cannot, with the nearest mesh

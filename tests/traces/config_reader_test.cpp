@@ -85,6 +85,14 @@ TEST(ConfigReader, FillsInTheDefaultsOfEachClass) {
       read<BertConfig>(R"({"model_type": "megatron-core-bert", "bert_binary_head": false})");
   EXPECT_EQ(words.head, Head::MaskedLanguage);
   EXPECT_EQ(words.token_types, 0);
+  EXPECT_EQ(read<MegatronT5Config>(R"({"model_type": "megatron-t5"})"), MegatronT5Config{});
+  const auto gated_t5 = read<MegatronT5Config>(
+      R"({"model_type": "megatron-t5", "encoder_num_layers": 6, "swiglu": true,
+          "normalization": "RMSNorm", "add_bias_linear": false})");
+  EXPECT_EQ(gated_t5.decoder_depth, 6);
+  EXPECT_EQ(gated_t5.mlp_form, MlpForm::GatedPacked);
+  EXPECT_EQ(gated_t5.norm, NormForm::Rms);
+  EXPECT_FALSE(gated_t5.bias);
   const auto roberta = read<BertConfig>(R"({"model_type": "roberta"})");
   EXPECT_EQ(roberta.vocabulary, 50265);
   EXPECT_EQ(roberta.first_position, 2);  // behind the padding index, 1
@@ -324,20 +332,33 @@ INSTANTIATE_TEST_SUITE_P(
     Configs, Refuses,
     testing::Values(
         Refusal{"NoModelType", R"({"hidden_size": 768})", "model_type"},
-        Refusal{"UnknownModelType", R"({"model_type": "mamba"})",
-                "/model_type: unknown model_type 'mamba' (known: vit, deit, dinov2, beit, vit_mae, "
-                "pvt, pvt_v2, swin, mvit, bert, roberta, xlm-roberta, camembert, distilbert, "
-                "electra, gpt2, megatron-gpt, megatron-hybrid, megatron-core-bert, llama, mistral, "
-                "qwen2, qwen3, "
-                "gemma, gemma2, "
-                "gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, starcoder2, mixtral, "
-                "qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, modernbert, deberta-v2, "
-                "deepseek_v2, deepseek_v3, nemotron_h, clip_text_model, clip_vision_model, "
-                "siglip_text_model, "
-                "siglip_vision_model)"},
+        Refusal{
+            "UnknownModelType", R"({"model_type": "mamba"})",
+            "/model_type: unknown model_type 'mamba' (known: vit, deit, dinov2, beit, vit_mae, "
+            "pvt, pvt_v2, swin, mvit, bert, roberta, xlm-roberta, camembert, distilbert, "
+            "electra, gpt2, megatron-gpt, megatron-hybrid, megatron-core-bert, megatron-t5, llama, "
+            "mistral, qwen2, qwen3, "
+            "gemma, gemma2, "
+            "gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, starcoder2, mixtral, "
+            "qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, modernbert, deberta-v2, "
+            "deepseek_v2, deepseek_v3, nemotron_h, clip_text_model, clip_vision_model, "
+            "siglip_text_model, "
+            "siglip_vision_model)"},
         Refusal{"MegatronBertThatRotates",
                 R"({"model_type": "megatron-core-bert", "position_embedding_type": "rope"})",
                 "/position_embedding_type: not simulated for this family; use learned_absolute"},
+        Refusal{"MegatronT5ThatBiasesScores",
+                R"({"model_type": "megatron-t5", "position_embedding_type": "relative"})",
+                "/position_embedding_type: not simulated; use learned_absolute or rope"},
+        Refusal{"MegatronT5ThatRotates",
+                R"({"model_type": "megatron-t5", "position_embedding_type": "rope"})",
+                "/position_embedding_type: not simulated for this family; use learned_absolute"},
+        Refusal{
+            "MegatronT5OfGroupedHeads", R"({"model_type": "megatron-t5", "num_query_groups": 4})",
+            "/num_query_groups: who attends to another has as many heads of keys; leave it out"},
+        Refusal{"MegatronT5WithNormedHeads",
+                R"({"model_type": "megatron-t5", "qk_layernorm": true})",
+                "/qk_layernorm: not simulated for this family; remove it"},
         Refusal{"ClassTokenOnAReducedGrid",
                 R"({"model_type": "pvt", "sequence_reduction_ratios": [8, 4, 2, 2]})",
                 "/sequence_reduction_ratios: the last stage has a class token"},

@@ -124,6 +124,18 @@ TensorId project(TraceBuilder& b, const std::string& name, TensorId x, const Pro
   return config.makes_dense ? b.copy(name + ".dense", y, heads) : y;
 }
 
+// [batch, keys, heads·2·d] → keys and values, beside each other in each head; and q of x.
+Heads heads_beside_memory(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t d,
+                          const AttentionConfig& config) {
+  const TensorId kv = b.linear(name + ".kv", config.memory, config.heads * 2 * d, config.qkv_bias);
+  const TensorId packed = b.view(name + ".kv.heads", kv, heads_of(b, kv, config.heads, 2 * d),
+                                 LayoutTransform::SplitHeads);
+  const Shape head = heads_of(b, kv, config.heads, d);
+  const auto parts = b.split(name + ".unpack", packed, {head, head}, {"k", "v"});
+  return {project(b, name + ".q", x, {config.heads, d, config.qkv_bias}, config), parts[0],
+          parts[1]};
+}
+
 // With fp32 tables the products are fp32, and rounded once.
 TensorId turn(TraceBuilder& b, const std::string& name, TensorId x, const AttentionConfig& config) {
   const TensorId y = b.rope(name, x, config.cosine, config.sine);
@@ -446,6 +458,7 @@ Heads project_heads(TraceBuilder& b, const std::string& name, TensorId x,
     }
     return unpack(b, name, qkv, config);
   }
+  if (config.packs_memory) return heads_beside_memory(b, name, x, d, config);
   const bool is_normed = config.head_norm == HeadNorm::WholeWidth;
   const TensorId read = config.memory != no_tensor ? config.memory : x;
   const bool bias = config.qkv_bias;

@@ -60,6 +60,7 @@ struct AttentionConfig {
   bool converts_mask = false;      ///< a mask of booleans, which each call turns into numbers
   bool is_always_masked = false;   ///< fused kernels get a mask that hides nothing but later tokens
   TensorId memory = no_tensor;     ///< keys and values are made of it: cross-attention
+  bool packs_memory = false;       ///< … by one product
   bool scales_scores = true;       ///< unless scales_query; T5's are left as they are
   bool adds_in_place = false;   ///< the bias to the scores, of which softmax reads an fp32 copy: T5
   TensorId bias = no_tensor;    ///< [1 or batch, heads, tokens, tokens], learned

@@ -115,6 +115,7 @@ ModelConfig read_gpt2(Fields& root);
 ModelConfig read_megatron_gpt(Fields& root);
 ModelConfig read_megatron_hybrid(Fields& root);
 ModelConfig read_megatron_bert(Fields& root);
+ModelConfig read_megatron_t5(Fields& root);
 ModelConfig read_llama(Fields& root);
 ModelConfig read_mistral(Fields& root);
 ModelConfig read_qwen2(Fields& root);

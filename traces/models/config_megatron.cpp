@@ -1,5 +1,5 @@
-// GPTModel, HybridModel and BertModel of Megatron-LM's core, by the names of its command line
-// (core/models/{gpt/gpt,hybrid/hybrid,bert/bert}_model.py, core/transformer/transformer_config.py):
+// GPTModel, HybridModel, BertModel and T5Model of Megatron-LM's core, by the names of its command
+// line (core/models/{gpt/gpt,hybrid/hybrid,bert/bert,T5/t5}_model.py, transformer_config.py):
 // one product for q, k and v, dropout of 0.1; GPTs and hybrids with biases unless they are left
 // out, learned positions or rotation, LayerNorm or RMSNorm, GELU, SwiGLU or a squared ReLU.
 #include <fmt/format.h>
@@ -174,6 +174,35 @@ ModelConfig read_megatron_bert(Fields& root) {
   refuse(root, "swiglu", "gated MLPs of this family; remove it");
   if (norm_of(root) != NormForm::Layer)
     fail_at(root, "normalization", "not simulated for this family; use LayerNorm");
+  if (!has_learned_positions(root))
+    fail_at(root, "position_embedding_type", "not simulated for this family; use learned_absolute");
+  return config;
+}
+
+// Both stacks are as wide; places are learned (examples/t5/pretrain_t5.py).
+ModelConfig read_megatron_t5(Fields& root) {
+  const DecoderConfig like = megatron_decoder(root, "megatron-t5");
+  MegatronT5Config config{.width = like.width,
+                          .heads = like.heads,
+                          .head_width = like.head_width,
+                          .mlp = like.mlp,
+                          .vocabulary = count(root, "vocab_size", 29184, most_words),
+                          .positions = count(root, "max_position_embeddings", 512, most_positions),
+                          .norm = like.norm,
+                          .epsilon = like.epsilon,
+                          .dropout = like.residual_dropout,
+                          .attention_dropout = like.attention_dropout,
+                          .mlp_form = like.mlp_form,
+                          .activation = like.activation,
+                          .bias = like.mlp_bias,
+                          .tied_head = like.tied_head};
+  config.depth = count(root, "encoder_num_layers", 12, most_blocks);
+  config.decoder_depth = count(root, "decoder_num_layers", config.depth, most_blocks);
+  if (like.key_heads != like.heads)
+    fail_at(root, "num_query_groups",
+            "who attends to another has as many heads of keys; leave it out");
+  if (like.head_norm != HeadNorm::None)
+    fail_at(root, "qk_layernorm", "not simulated for this family; remove it");
   if (!has_learned_positions(root))
     fail_at(root, "position_embedding_type", "not simulated for this family; use learned_absolute");
   return config;

@@ -142,6 +142,7 @@ constexpr std::array readers = {
     Reader{"megatron-gpt", "MegatronGPT", read_megatron_gpt},
     Reader{"megatron-hybrid", "MegatronHybrid", read_megatron_hybrid},
     Reader{"megatron-core-bert", "MegatronCoreBert", read_megatron_bert},
+    Reader{"megatron-t5", "MegatronT5", read_megatron_t5},
     Reader{"llama", "Llama", read_llama},
     Reader{"mistral", "Mistral", read_mistral},
     Reader{"qwen2", "Qwen2", read_qwen2},

@@ -20,6 +20,9 @@ struct Build {
   Trace operator()(const BertConfig& config) const { return build_bert(name, config, options); }
   Trace operator()(const Gpt2Config& config) const { return build_gpt2(name, config, options); }
   Trace operator()(const T5Config& config) const { return build_t5(name, config, options); }
+  Trace operator()(const MegatronT5Config& config) const {
+    return build_megatron_t5(name, config, options);
+  }
   Trace operator()(const ModernBertConfig& config) const {
     return build_modernbert(name, config, options);
   }
@@ -68,6 +71,7 @@ struct HeadsOf {
   }
   List operator()(const Gpt2Config&) const { return decoder_heads; }
   List operator()(const T5Config&) const { return List(decoder_heads).first(1); }
+  List operator()(const MegatronT5Config&) const { return List(decoder_heads).first(1); }
   List operator()(const ModernBertConfig&) const { return List(encoder_heads).first(5); }
   List operator()(const DebertaConfig&) const { return List(encoder_heads).first(5); }
   List operator()(const BeitConfig&) const { return List(image_heads).first(2); }
@@ -95,7 +99,7 @@ std::string_view family_of(const ModelConfig& config) {
   if (const auto* clip = std::get_if<ClipConfig>(&config)) return clip->family;
   constexpr std::array<std::string_view, std::variant_size_v<ModelConfig> - 3> names = {
       "vit",        "swin",    "mvit", "bert",    "gpt2", "t5",
-      "modernbert", "deberta", "beit", "vit-mae", "pvt"};
+      "modernbert", "deberta", "beit", "vit-mae", "pvt",  "megatron-t5"};
   return names[config.index()];
 }
 
@@ -107,7 +111,8 @@ bool sees_images(const ModelConfig& config) {
 }
 
 bool writes_another(const ModelConfig& config) {
-  return std::holds_alternative<T5Config>(config) || std::holds_alternative<BartConfig>(config);
+  return std::holds_alternative<T5Config>(config) || std::holds_alternative<BartConfig>(config) ||
+         std::holds_alternative<MegatronT5Config>(config);
 }
 
 std::span<const Head> heads_of(const ModelConfig& config) { return std::visit(HeadsOf{}, config); }

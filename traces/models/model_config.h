@@ -280,6 +280,22 @@ struct T5Config {
   bool operator==(const T5Config&) const = default;
 };
 
+/// Megatron-LM's T5 (core/models/T5): layers of its GPT, of which the decoder's also attend to what
+/// the encoder made; learned positions, the same for both.
+struct MegatronT5Config {
+  std::int64_t width = 768, depth = 12, decoder_depth = 12, heads = 12, head_width = 64, mlp = 3072;
+  std::int64_t vocabulary = 29184, positions = 512;
+  NormForm norm = NormForm::Layer;
+  double epsilon = 1e-5, dropout = 0.1, attention_dropout = 0.1;
+  MlpForm mlp_form = MlpForm::Plain;
+  ActivationForm activation = ActivationForm::Gelu;
+  bool bias = true;
+  bool tied_head = true;  ///< … has a bias
+  Head head = Head::CausalLanguage;
+
+  bool operator==(const MegatronT5Config&) const = default;
+};
+
 /// BART (arXiv 1910.13461) and Whisper (2212.04356): an encoder of words or of sound, and a decoder
 /// that also attends to what the encoder made; learned positions.
 struct BartConfig {
@@ -364,9 +380,10 @@ struct ClipConfig {
   bool operator==(const ClipConfig&) const = default;
 };
 
-using ModelConfig = std::variant<VitConfig, SwinConfig, MvitConfig, BertConfig, Gpt2Config,
-                                 T5Config, ModernBertConfig, DebertaConfig, BeitConfig,
-                                 VitMaeConfig, PvtConfig, BartConfig, ClipConfig, DecoderConfig>;
+using ModelConfig =
+    std::variant<VitConfig, SwinConfig, MvitConfig, BertConfig, Gpt2Config, T5Config,
+                 ModernBertConfig, DebertaConfig, BeitConfig, VitMaeConfig, PvtConfig,
+                 MegatronT5Config, BartConfig, ClipConfig, DecoderConfig>;
 
 /// "vit", "swin", "mvit", "bert", "gpt2", "t5", …, or what a decoder or an encoder-decoder calls
 /// itself.
@@ -401,6 +418,8 @@ Trace build_mvit(const std::string& model, const MvitConfig& config, const StepO
 Trace build_bert(const std::string& model, const BertConfig& config, const StepOptions& options);
 Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepOptions& options);
 Trace build_t5(const std::string& model, const T5Config& config, const StepOptions& options);
+Trace build_megatron_t5(const std::string& model, const MegatronT5Config& config,
+                        const StepOptions& options);
 Trace build_bart(const std::string& model, const BartConfig& config, const StepOptions& options);
 Trace build_modernbert(const std::string& model, const ModernBertConfig& config,
                        const StepOptions& options);

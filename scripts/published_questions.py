@@ -144,8 +144,6 @@ def refusal_of_megatron(row):
         return "parameters that are stored in eight bits"
     if options.get("fp8-format") and options.get("fp8-recipe") != "tensorwise":
         return f"eight bits by the recipe '{options.get('fp8-recipe')}'"
-    if options.get("cross-entropy-loss-fusion") and options.get("cross-entropy-fusion-impl") != "te":
-        return "a loss in kernels that torch.compile makes"
     for option, what in [("use-megatron-fsdp", "Megatron-FSDP"),
                          ("multi-latent-attention", "latent attention with Megatron-LM's kernels"),
                          ("mtp-num-layers", "prediction of several tokens"),
@@ -369,7 +367,7 @@ def question_of_megatron(program, row, folder):
         question += ["--target-sequence", str(options.get("decoder-seq-length", WRITTEN_BY_T5))]
     question += megatron_schedule(row) + (["--linears", "fp8"] if options.get("fp8-format") else [])
     if options.get("cross-entropy-loss-fusion"):
-        question += ["--loss", "fused"]
+        question += ["--loss", "fused" if options.get("cross-entropy-fusion-impl") == "te" else "native"]
     if context > 1:
         question += ["--cp-form", CONTEXT_FORMS[options.get("cp-comm-type", "p2p")]]
     if row["pp"] > 1:

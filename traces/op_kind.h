@@ -357,9 +357,9 @@ inline constexpr std::array op_rows = [] {
             .gradients = only_first({.flow = Flow::Fresh, .needs = x0 | x1 | y1, .unread = x0}),
             .work = Work::PickOnePerRow,
             .places = x1},
-      // logits of the rank's part of the vocabulary, targets → loss, softmax (in place), whether a
-      // target is another rank's, targets from the part's first on. Back: less one where the target
-      // is, · gradient (Megatron-LM's tensor_parallel/cross_entropy.py).
+      // logits of the rank's part of the vocabulary, targets → loss, softmax (in place, or fp32
+      // beside them), whether a target is another rank's, targets from the part's first on. Back:
+      // less one where the target is, · gradient (Megatron-LM's tensor_parallel/cross_entropy.py).
       OpRow{.value = VocabularyLoss,
             .name = "vocabulary_loss",
             .gradients = only_first(in_place_of(y1, composed(needs(y1 | y2 | y3), 2, 0))),

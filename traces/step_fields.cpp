@@ -55,6 +55,10 @@ StepField with_known_loss(StepField row) {
     if (has_fused_loss(step) && !find_framework(step.framework).transformer_engine)
       return "fused is Transformer Engine's, for Megatron-LM (take --framework megatron, or "
              "--liger)";
+    if (has_native_loss(step) && !find_framework(step.framework).megatron)
+      return "native is Megatron-LM's own (take --framework megatron, or --liger)";
+    if (has_native_loss(step) && precision_of(step) != Precision::Bf16)
+      return "native hands on a bf16 gradient whatever the logits are (take --precision bf16)";
     if (!scores_pairs(step)) return defect_of(step.loss);
     if (find_framework(step.framework).name != default_framework)
       return fmt::format("TRL's pairs are known beside {} (take that --framework)",
@@ -206,8 +210,8 @@ std::vector<StepField> arithmetic() {
                          "chunks of rows), fused-linear (Liger's, which makes the gradients "
                          "while it makes the loss), or dpo (TRL's: a sample is a pair, beside a "
                          "frozen reference) and dpo:precomputed (what that says is data); or as a "
-                         "whole, but without fp32 copies: fused (Transformer Engine's, with "
-                         "--framework megatron)"}}})),
+                         "whole, with --framework megatron: fused (Transformer Engine's, without "
+                         "fp32 copies) or native (Megatron-LM's own under torch.compile)"}}})),
       field<&StepOptions::expert_load>(
           {.key = "expert_load",
            .noun = "expert load",

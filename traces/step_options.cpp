@@ -14,7 +14,8 @@ constexpr std::array token_loss_names = {
     Named{TokenLoss::Kind::Chunked, std::string_view("chunked")},
     Named{TokenLoss::Kind::FusedLinear, std::string_view("fused-linear")},
     Named{TokenLoss::Kind::Dpo, std::string_view("dpo")},
-    Named{TokenLoss::Kind::Fused, std::string_view("fused")}};
+    Named{TokenLoss::Kind::Fused, std::string_view("fused")},
+    Named{TokenLoss::Kind::Native, std::string_view("native")}};
 static_assert(is_in_order(token_loss_names));
 
 }  // namespace
@@ -28,8 +29,9 @@ TokenLoss parse_token_loss(std::string_view text) {
       throw UsageError("loss: 'fused-linear' takes no arguments: its chunks follow from the sizes");
     return loss;
   }
-  if (loss.kind == TokenLoss::Kind::Fused) {
-    if (colon != text.size()) throw UsageError("loss: 'fused' takes no arguments");
+  if (loss.kind == TokenLoss::Kind::Fused || loss.kind == TokenLoss::Kind::Native) {
+    if (colon != text.size())
+      throw UsageError(fmt::format("loss: '{}' takes no arguments", to_text(loss)));
     return loss;
   }
   if (loss.kind == TokenLoss::Kind::Dpo) {
@@ -94,6 +96,10 @@ std::string to_text(const CodedLinears& linears) {
 
 bool has_fused_loss(const StepOptions& options) {
   return options.loss && options.loss->kind == TokenLoss::Kind::Fused;
+}
+
+bool has_native_loss(const StepOptions& options) {
+  return options.loss && options.loss->kind == TokenLoss::Kind::Native;
 }
 
 bool scores_pairs(const StepOptions& options) {

@@ -72,6 +72,7 @@ struct TokenLoss {
     FusedLinear,  ///< Liger's: gradients are made chunk by chunk while the loss is
     Dpo,          ///< of pairs, beside what a frozen reference says of them (arXiv 2305.18290)
     Fused,        ///< Transformer Engine's: the gradient is written over the logits
+    Native,       ///< Megatron-LM's own in kernels that torch.compile makes: a bf16 gradient
   };
   static constexpr std::int64_t most_chunks = 16;
   Kind kind = Kind::FusedLinear;
@@ -81,7 +82,7 @@ struct TokenLoss {
   bool operator==(const TokenLoss&) const = default;
 };
 
-/// "chunked:8", "fused-linear", "dpo", "dpo:precomputed", "fused".
+/// "chunked:8", "fused-linear", "dpo", "dpo:precomputed", "fused", "native".
 TokenLoss parse_token_loss(std::string_view text);
 std::string to_text(const TokenLoss& loss);
 
@@ -197,6 +198,7 @@ struct StepOptions {
 
 /// Is the gradient of the logits written over them (--loss fused)?
 bool has_fused_loss(const StepOptions& options);
+bool has_native_loss(const StepOptions& options);
 /// Are the samples pairs, of which one is preferred (--loss dpo)?
 bool scores_pairs(const StepOptions& options);
 /// Sequences of tokens that run through the model: a pair is two.

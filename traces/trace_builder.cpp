@@ -488,7 +488,7 @@ void require_used_options(const Trace& trace) {
   };
   const auto is_fused = [](const Op& op) { return op.kind == OpKind::VocabularyLoss; };
   const bool is_elsewhere = trace.step.mesh[Axis::Pipeline] > 1;  // on the last stage
-  const bool is_scored = has_fused_loss(trace.step)
+  const bool is_scored = has_fused_loss(trace.step) || has_native_loss(trace.step)
                              ? is_elsewhere || std::ranges::any_of(trace.ops, is_fused)
                              : std::ranges::any_of(trace.opaque_rows, scores_words);
   if (trace.step.loss && !is_scored)

@@ -176,6 +176,8 @@ LaunchLine megatron_line(const Launch& launch) {
   line += megatron_sharing(*launch.step.shard);
   if (has_fused_loss(launch.step))
     line += " --cross-entropy-loss-fusion --cross-entropy-fusion-impl te";
+  if (has_native_loss(launch.step))
+    line += " --cross-entropy-loss-fusion --cross-entropy-fusion-impl native";
   if (launch.recomputed == Recomputed::Attention) line += " --recompute-granularity selective";
   if (launch.recomputed == Recomputed::Blocks)
     line += fmt::format(

@@ -160,6 +160,8 @@ Cost CostModel::gradient(const Op& op, const GradientTraffic& moved) const {
       return {};
   }
   if (op.kind == OpKind::LayerNorm) return norm_gradient(op, moved);
+  if (op.kind == OpKind::VocabularyLoss && has_native_loss(trace_.step))
+    return native_loss_gradient(op, moved);
   return kernels_.elementwise(moved.bytes, moved.elements, moved.kernels);
 }
 
@@ -370,6 +372,7 @@ Cost CostModel::adding(const Schedule& schedule, const Run& run) const {
 Cost CostModel::vocabulary_loss(const Op& op, double bytes) const {
   const Tensor& logits = trace_[trace_.inputs(op)[0]];
   if (has_fused_loss(trace_.step)) return fused_loss(logits, bytes);
+  if (has_native_loss(trace_.step)) return native_loss(trace_[trace_.outputs(op)[1]], bytes);
   constexpr double passes = 6;
   const Cost alone = kernels_.elementwise(bytes + passes * count_of(size(logits)), count(logits),
                                           traffic_.forward_kernels(op));
@@ -389,6 +392,30 @@ Cost CostModel::fused_loss(const Tensor& logits, double bytes) const {
   const Bytes gathered{numel(logits.shape) / logits.shape.back() * per_row *
                        size_of(DType::Float32) * trace_.step.mesh[Axis::Tensor]};
   return then(alone, collective({Pattern::AllGather, Axis::Tensor, gathered}));
+}
+
+// What PyTorch 2.6 compiles it to has six loops: fp32 and the largest; targets, two; exp and its
+// sum; the loss; the division. Exp and division read and write all again. Ranks add up one number
+// of each row, then two.
+Cost CostModel::native_loss(const Tensor& softmax, double bytes) const {
+  constexpr int kernels = 6, passes = 4;
+  const Cost alone =
+      kernels_.elementwise(bytes + passes * count_of(size(softmax)), count(softmax), kernels);
+  if (trace_.step.mesh[Axis::Tensor] == 1) return alone;
+  const std::int64_t per_row = size(softmax).count / softmax.shape.back();
+  const auto sum_of = [&](std::int64_t numbers) {
+    return collective({Pattern::AllReduce, Axis::Tensor, Bytes{numbers * per_row}});
+  };
+  return then(alone, then(sum_of(1), sum_of(2)));
+}
+
+// A copy of the softmax, its targets, and the product with the gradient, which is written in fp32,
+// too.
+Cost CostModel::native_loss_gradient(const Op& op, const GradientTraffic& moved) const {
+  constexpr int kernels = 3, passes = 3;
+  const Tensor& softmax = trace_[trace_.outputs(op)[1]];
+  return kernels_.elementwise(moved.bytes + passes * count_of(size(softmax)), moved.elements,
+                              kernels);
 }
 
 // It takes thread blocks, moves memory and fills a link, each for as long as it runs.

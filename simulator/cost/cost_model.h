@@ -48,6 +48,8 @@ class CostModel {
   Cost adding(const Schedule& schedule, const Run& run) const;
   Cost vocabulary_loss(const Op& op, double bytes) const;
   Cost fused_loss(const Tensor& logits, double bytes) const;
+  Cost native_loss(const Tensor& softmax, double bytes) const;
+  Cost native_loss_gradient(const Op& op, const GradientTraffic& moved) const;
   Cost collective(const Exchange& exchange) const;
 
   const Trace& trace_;

@@ -46,13 +46,14 @@ void GradientNodes::bring_saved(std::size_t i, Lane lane) {
   });
 }
 
-// Some are written over a value that their own kernel is the only one to read.
+// Some are written over a value that their own kernel is the only one to read, if it lies where
+// the input does.
 InstanceId GradientNodes::add_gradient(const Op& op, std::uint8_t k) {
   const TensorId input = trace_.inputs(op)[k];
   const Operands over = gradient_rule(trace_, op, k).over;
   if (over == 0) return gradients_.add(input);
   const TensorId value = trace_[operand(trace_, op, __builtin_ctz(over))].storage;
-  if (needs_.uses[index(value)] > 1) return gradients_.add(input);
+  if (needs_.uses[index(value)] > 1 || value != trace_[input].storage) return gradients_.add(input);
   return gradients_.add_over(input, values_.present.of(value));
 }
 

@@ -72,17 +72,32 @@ InnerTensors of_drop_path(const Trace& trace, const Op& op, const BackwardCall& 
   return inner;
 }
 
+// The softmax less one at each target, in fp32: a tensor of its own, because what torch.compile
+// makes changes single elements of a copy (core/fusions/fused_cross_entropy.py under PyTorch 2.6).
+bool copies_softmax(const Trace& trace, const Op& op) {
+  return op.kind == OpKind::VocabularyLoss &&
+         trace[trace.outputs(op)[1]].storage != trace[trace.inputs(op)[0]].storage;
+}
+
+InnerTensors of_native_loss(const Trace& trace, const Op& op) {
+  InnerTensors inner;
+  inner.add(bytes_of(trace, trace.outputs(op)[1]));
+  return inner;
+}
+
 }  // namespace
 
 bool has_inner_tensors(const Trace& trace, const Op& op) {
   const bool is_composed = op.kind == OpKind::GeluComposed || op.kind == OpKind::Mul ||
                            op.kind == OpKind::DropPath ||
                            (op.kind == OpKind::RmsNorm && op.outputs > 2);
-  return is_composed && find_framework(trace.step.framework).op_scratch;
+  return copies_softmax(trace, op) ||
+         (is_composed && find_framework(trace.step.framework).op_scratch);
 }
 
 InnerTensors inner_tensors(const Trace& trace, const Op& op, const BackwardCall& call) {
   if (!has_inner_tensors(trace, op)) return {};
+  if (op.kind == OpKind::VocabularyLoss) return of_native_loss(trace, op);
   if (op.kind == OpKind::RmsNorm) return of_rms_norm(trace, op, call);
   if (op.kind == OpKind::DropPath) return of_drop_path(trace, op, call);
   return op.kind == OpKind::Mul ? of_product(trace, op, call) : of_gelu(trace, op, call);

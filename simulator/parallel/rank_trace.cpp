@@ -195,11 +195,14 @@ class RankTrace {
 
   // Megatron-LM computes it in fp32 and writes the softmax over the logits; Transformer Engine up
   // to 2.17 writes the gradient over them in their own dtype (pytorch/triton/cross_entropy.py).
+  // What torch.compile makes of it reads them once, for all in fp32 that comes behind
+  // (core/fusions/fused_cross_entropy.py).
   void loss(OpId id) {
     const Op& op = from_[id];
     const TensorId scores = from_.inputs(op)[0];
     TensorId logits = edit_.map(scores);
-    if (edit_[logits].dtype != DType::Float32 && !has_fused_loss(from_.step)) {
+    const bool is_native = has_native_loss(from_.step);
+    if (edit_[logits].dtype != DType::Float32 && !has_fused_loss(from_.step) && !is_native) {
       Tensor wide{.name = edit_.name(op.name + ".float"), .shape = edit_[logits].shape};
       logits = edit_.emit(OpKind::Cast, wide.name, {logits}, wide);
     }
@@ -209,8 +212,8 @@ class RankTrace {
         id, OpKind::VocabularyLoss, 2, 1,
         {{.name = edit_.name(op.name + ".softmax"),
           .shape = edit_[logits].shape,
-          .dtype = edit_[logits].dtype,
-          .storage = edit_[logits].storage},
+          .dtype = is_native ? DType::Float32 : edit_[logits].dtype,
+          .storage = is_native ? no_tensor : edit_[logits].storage},
          {.name = edit_.name(op.name + ".elsewhere"), .shape = rows, .dtype = DType::Bool},
          {.name = edit_.name(op.name + ".targets"), .shape = rows, .dtype = DType::Int64}});
   }

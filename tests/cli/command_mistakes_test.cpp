@@ -273,7 +273,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "loss: '17' is not a number of chunks (chunked:8; 1 to 16)\n"},
         Mistake{"compare gpt2 --loss chunk:4", 2,
                 "unknown loss 'chunk' (did you mean 'chunked'? known: chunked, fused-linear, dpo, "
-                "fused)\n"},
+                "fused, native)\n"},
         Mistake{"compare vit-b-16 --loss chunked:4", 2,
                 "--loss: vit-b-16 has no logits of the next words (or caps them), which is what "
                 "chunked:4 is for\n"},

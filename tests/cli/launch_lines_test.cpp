@@ -191,6 +191,9 @@ TEST(Launch, SaysFusedLossesToMegatron) {
   asked.ranks(Axis::Data, 4).request.scenario.step.loss = parse_token_loss("fused");
   EXPECT_THAT(asked.megatron(),
               HasSubstr(" --cross-entropy-loss-fusion --cross-entropy-fusion-impl te"));
+  asked.request.scenario.step.loss = parse_token_loss("native");
+  EXPECT_THAT(asked.megatron(),
+              HasSubstr(" --cross-entropy-loss-fusion --cross-entropy-fusion-impl native"));
 }
 
 TEST(Launch, SaysPoliciesToTorchtitanAlone) {

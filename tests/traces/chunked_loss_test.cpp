@@ -26,10 +26,10 @@ Trace with_loss(const char* loss, StepOptions options = {}) {
 }
 
 TEST(TokenLoss, IsWrittenAsItWasRead) {
-  for (const char* text : {"chunked:8", "chunked:1", "fused-linear", "fused"})
+  for (const char* text : {"chunked:8", "chunked:1", "fused-linear", "fused", "native"})
     EXPECT_EQ(to_text(parse_token_loss(text)), text);
-  for (const char* text :
-       {"chunked", "chunked:0", "chunked:17", "chunked:x", "fused-linear:2", "fused:2", ""})
+  for (const char* text : {"chunked", "chunked:0", "chunked:17", "chunked:x", "fused-linear:2",
+                           "fused:2", "native:2", ""})
     EXPECT_THROW(parse_token_loss(text), UsageError) << text;
   try {
     parse_token_loss("fused-liner");

@@ -83,7 +83,8 @@ namespace {
 TensorId words_loss(TraceBuilder& b, const HiddenWords& hidden, const DecoderHead& head) {
   const TensorId x = hidden.x, tied = head.is_tied ? hidden.table : no_tensor;
   const TensorId bias = head.bias ? b.parameter("lm_head.bias", {head.vocabulary}) : no_tensor;
-  const bool has_no_logits = (b.step().loss && !has_fused_loss(b.step())) || b.step().liger;
+  const bool has_no_logits =
+      (b.step().loss && !has_fused_loss(b.step()) && !has_native_loss(b.step())) || b.step().liger;
   if (has_no_logits && !hidden.further.empty())
     throw UsageError(
         "--loss: not known beside the prediction of several tokens (leave it out, or take fused)");

@@ -383,5 +383,24 @@ TEST(CostModel, AFusedLossReadsItsLogitsTwiceAndWritesThemOnce) {
   EXPECT_EQ(cost.kernels, 2);
 }
 
+// One that torch.compile makes reads them in 16 bits and writes fp32, which exp and the division
+// read and write; its backward reads that, copies it, and reads the copy to write two gradients.
+TEST(CostModel, ACompiledLossReadsAndWritesItsSoftmaxAgain) {
+  StepOptions options{.batch = 2, .framework = "megatron"};
+  options.loss = parse_token_loss("native");
+  const Trace trace = build_rank_trace(small_gpt2(), options);
+  const auto loss = std::ranges::find(trace.ops, OpKind::VocabularyLoss, &Op::kind);
+  ASSERT_NE(loss, trace.ops.end());
+  const Tensor& logits = trace[trace.inputs(*loss)[0]];
+  const std::int64_t rows = numel(logits.shape) / logits.shape.back();
+  const std::int64_t mean = size(trace[trace.outputs(*loss)[0]]).count;
+  const Cost forward = cost_of(trace, Task::Forward, loss->name, toy_device());
+  EXPECT_EQ(ns(forward), (2 + 5 * 4) * numel(logits.shape) + rows * (8 + 9) + mean);
+  EXPECT_EQ(forward.kernels, 6);
+  const Cost backward = cost_of(trace, Task::Backward, loss->name, toy_device());
+  EXPECT_EQ(ns(backward), (2 + 4 * 4) * numel(logits.shape) + rows * 9 + mean);
+  EXPECT_EQ(backward.kernels, 3);
+}
+
 }  // namespace
 }  // namespace tidemark::cost_model_test

@@ -156,9 +156,9 @@ TEST(MegatronFramework, WritesTheSoftmaxOverFp32Logits) {
   EXPECT_THAT(check(trace), IsEmpty());
 }
 
-StepOptions with_fused_loss(std::int64_t ranks) {
+StepOptions with_loss(const char* loss, std::int64_t ranks) {
   StepOptions options{.batch = 2, .framework = "megatron"};
-  options.loss = parse_token_loss("fused");
+  options.loss = parse_token_loss(loss);
   options.mesh[Axis::Tensor] = ranks;
   return options;
 }
@@ -166,7 +166,7 @@ StepOptions with_fused_loss(std::int64_t ranks) {
 // Transformer Engine's kernel writes the gradient over the logits as they are, and leaves no copy.
 TEST(MegatronFramework, WritesTheGradientOverTheLogitsOfAFusedLoss) {
   for (const std::int64_t ranks : {1, 2}) {
-    const Trace trace = build_rank_trace(small_gpt2(), with_fused_loss(ranks));
+    const Trace trace = build_rank_trace(small_gpt2(), with_loss("fused", ranks));
     const auto loss = std::ranges::find(trace.ops, OpKind::VocabularyLoss, &Op::kind);
     ASSERT_NE(loss, trace.ops.end());
     const TensorId logits = trace.inputs(*loss)[0], gradient = trace.outputs(*loss)[1];
@@ -178,10 +178,52 @@ TEST(MegatronFramework, WritesTheGradientOverTheLogitsOfAFusedLoss) {
   }
 }
 
+// What torch.compile makes of Megatron-LM's own loss has the softmax in fp32 beside the logits, and
+// in the backward a copy of it beside the bf16 gradient.
+TEST(MegatronFramework, CopiesTheSoftmaxInTheBackwardOfACompiledLoss) {
+  for (const char* framework : {"megatron", "megatron-local"})
+    for (const std::int64_t ranks : {1, 2}) {
+      StepOptions options = with_loss("native", ranks);
+      options.framework = framework;
+      const Trace trace = build_rank_trace(small_gpt2(), options);
+      const auto loss = std::ranges::find(trace.ops, OpKind::VocabularyLoss, &Op::kind);
+      ASSERT_NE(loss, trace.ops.end());
+      const Tensor& logits = trace[trace.inputs(*loss)[0]];
+      const TensorId softmax = trace.outputs(*loss)[1];
+      EXPECT_EQ(logits.dtype, DType::BFloat16);
+      EXPECT_EQ(trace[softmax].dtype, DType::Float32);
+      EXPECT_EQ(trace[softmax].storage, softmax);
+      EXPECT_THAT(check(trace), IsEmpty());
+      const JointGraph graph = differentiate(trace, keep_everything(trace));
+      const auto op = static_cast<OpId>(loss - trace.ops.begin());
+      const auto node = std::ranges::find_if(
+          graph.nodes, [&](const Node& n) { return n.op == op && n.task == Task::Backward; });
+      ASSERT_NE(node, graph.nodes.end());
+      std::vector<Bytes> written;
+      for (const InstanceId id : graph.writes(*node)) {
+        EXPECT_EQ(graph[id].over, no_instance);
+        written.push_back(graph[id].size);
+      }
+      EXPECT_THAT(written, testing::ElementsAre(size(logits), Bytes{2 * size(logits).count}));
+      EXPECT_THAT(validate(trace, lower(planned(trace, "vanilla"))), IsEmpty());
+    }
+}
+
+TEST(MegatronFramework, AloneCompilesMegatronsOwnLossOfBf16Logits) {
+  StepOptions options = with_loss("native", 1);
+  options.precision = Precision::Fp32;
+  EXPECT_THAT([&] { require_used_options(build_rank_trace(small_gpt2(), options)); },
+              testing::ThrowsMessage<UsageError>(testing::HasSubstr("take --precision bf16")));
+  options = with_loss("native", 1);
+  options.framework = "transformers-4.57";
+  EXPECT_THAT([&] { require_used_options(build_rank_trace(small_gpt2(), options)); },
+              testing::ThrowsMessage<UsageError>(testing::HasSubstr("take --framework megatron")));
+}
+
 // What transformers' code would make fp32 first is Megatron-LM's own model there.
 TEST(MegatronFramework, MakesNoFp32LogitsBesideThoseOfItsLoss) {
   for (const bool is_fused : {false, true}) {
-    StepOptions options = with_fused_loss(1);
+    StepOptions options = with_loss("fused", 1);
     if (!is_fused) options.loss = {};
     const Trace trace = build_rank_trace(small_llama(), options);
     const auto is_wide_logits = [&](const Tensor& tensor) {
@@ -197,7 +239,7 @@ TEST(MegatronFramework, MakesNoFp32LogitsBesideThoseOfItsLoss) {
 
 TEST(MegatronFramework, AloneHasTransformerEnginesLoss) {
   for (const char* framework : {"transformers-4.57", "megatron-local"}) {
-    StepOptions options = with_fused_loss(1);
+    StepOptions options = with_loss("fused", 1);
     options.framework = framework;
     const Trace trace = build_rank_trace(small_gpt2(), options);
     EXPECT_THAT(

@@ -186,10 +186,15 @@ Bytes communicator_bytes_of(const Scenario& scenario) {
   if (mesh[Axis::Context] > 1 && scenario.step.context_form == ContextForm::AllToAll)
     sum += all_to_all_bytes(*joined, group_of(mesh, Axis::Context, *joined));
   if (mesh.experts > 1) {
-    const Exchange visits{Pattern::AllToAll, Axis::Data, {}};
-    const Exchange gradients{Pattern::ReduceScatter, Axis::Data, {}, true};
-    sum += all_to_all_bytes(*joined, group_of(scenario.step, visits, *joined)) +
-           communicator_bytes(*joined, group_of(scenario.step, gradients, *joined));
+    const auto among = [&](Peers peers) {
+      return group_of(scenario.step, {Pattern::AllGather, Axis::Data, {}, peers}, *joined);
+    };
+    const RankGroup sharing = among(Peers::SharingExperts);
+    sum += scenario.step.expert_form == ExpertForm::AllGather ? communicator_bytes(*joined, sharing)
+                                                              : all_to_all_bytes(*joined, sharing);
+    sum += communicator_bytes(*joined, among(Peers::SameExperts));
+    if (mesh.ranks_of_expert() > 1 && mesh.ranks_of_expert() < mesh[Axis::Tensor])
+      sum += communicator_bytes(*joined, among(Peers::CuttingExpert));
   }
   if (replicas_of(mesh) == 1) return sum;
   const auto of = [&](Pattern pattern) {

@@ -20,6 +20,8 @@ WORDS = 50257
 WORDS_OF_TESTS = {"gpt/gpt3_7b_tp4_pp1_memory_speed": 131073, "gpt/gpt3_7b_tp1_pp4_memory_speed": 131073}
 # --cp-comm-type.
 CONTEXT_FORMS = {"p2p": "ring", "a2a": "all-to-all", "all_gather": "all-gather"}
+# --moe-token-dispatcher-type.
+EXPERT_FORMS = {"alltoall": "all-to-all", "allgather": "all-gather"}
 # BERT's word pieces are bert-base-uncased's since the tests' data are made by tools/common_pile_dataset (febd25e, 2026-03-22).
 WORDS_OF_BERT = 30522
 # bert-large-cased's (the same folder's README.md), and the hundred that build_tokenizer() adds to them.
@@ -49,8 +51,26 @@ def is_hybrid(row):
     return row["model"].startswith("hybrid/hybrid_mr_mcore")
 
 
-def has_whole_experts(row):
-    return row["notes"]["options"].get("expert-tensor-parallel-size") == 1 and row["tp"] > 1
+# … and the options of model_config.yaml that rows leave out, of tests by how their names begin.
+OPTIONS_OF_TESTS = [
+    ("gpt/gpt3_mcore_te_tp2_pp2_mla",
+     {"q-lora-rank": 192, "kv-lora-rank": 64, "qk-head-dim": 16, "qk-pos-emb-head-dim": 8, "v-head-dim": 16}),
+    ("moe/gpt3_moe_mcore_te_tp4_ep2_etp2_pp2_resume", {"moe-router-dtype": "fp32", "moe-shared-expert-intermediate-size": 512}),
+    ("moe/gpt3_moe_mcore_te_ep8_resume", {"moe-router-dtype": "fp32"}),
+]
+
+
+def options_of(row):
+    """Of a functional test: what the row has, and what it leaves out."""
+    options = dict(row["notes"]["options"])
+    for begin, more in OPTIONS_OF_TESTS:
+        if row["model"].startswith(begin):
+            options = more | options
+    return options
+
+
+def ranks_of_expert(row):
+    return row["notes"]["options"].get("expert-tensor-parallel-size", row["tp"])
 
 
 def is_of_unknown_size(row):
@@ -130,7 +150,7 @@ def is_vocabulary_known(row):
 
 def refusal_of_megatron(row):
     """Of a row of Megatron-LM's functional tests."""
-    options = row["notes"]["options"]
+    options = options_of(row)
     family = row["model"].split("/")[0]
     is_mixture = family == "moe" and "/gpt3" in row["model"]
     if family not in ("gpt", "gpt3", "bert", "nemotron", "t5") and not row["model"].startswith("gpt") and not is_mixture and not is_hybrid(row):
@@ -139,14 +159,15 @@ def refusal_of_megatron(row):
         return "context ranks of state-space layers"
     if options.get("cp-comm-type", "p2p") not in CONTEXT_FORMS:
         return f"context ranks by '{options['cp-comm-type']}'"
-    if has_whole_experts(row) and (row.get("ep") or 1) == 1:
+    if ranks_of_expert(row) < row["tp"] and (row.get("ep") or 1) == 1:
         return "whole experts that no ranks share"
+    if options.get("multi-latent-attention") and "kv-lora-rank" not in options:
+        return "latent attention whose widths the row does not state"
     if "native_fp8" in row["model"] or options.get("fp8-param-gather"):
         return "parameters that are stored in eight bits"
     if options.get("fp8-format") and options.get("fp8-recipe") != "tensorwise":
         return f"eight bits by the recipe '{options.get('fp8-recipe')}'"
     for option, what in [("use-megatron-fsdp", "Megatron-FSDP"),
-                         ("multi-latent-attention", "latent attention with Megatron-LM's kernels"),
                          ("mtp-num-layers", "prediction of several tokens"),
                          ("defer-embedding-wgrad-compute", "a table whose gradient waits for the last backward"),
                          ("overlap-moe-expert-parallel-comm", "exchanges of visits that other micro-batches hide"),
@@ -160,9 +181,7 @@ def refusal_of_megatron(row):
         return "what stands for Transformer Engine where it is not installed"
     if "grpo" in row["model"]:
         return "reinforcement learning"
-    if options.get("expert-tensor-parallel-size", row["tp"]) not in (1, row["tp"]) and (row.get("ep") or 1) > 1:
-        return "experts that some of the tensor-parallel ranks cut"
-    if options.get("moe-token-dispatcher-type", "alltoall") != "alltoall":
+    if options.get("moe-token-dispatcher-type", "alltoall") not in EXPERT_FORMS:
         return f"tokens dispatched by '{options['moe-token-dispatcher-type']}'"
     if "op_fuser" in row["model"]:
         return "experts in fused operators"
@@ -284,7 +303,7 @@ def megatron_config(row):
 
 
 def megatron_gpt(row):
-    options = row["notes"]["options"]
+    options = options_of(row)
     config = {"model_type": "megatron-gpt", "num_layers": row["layers"], "hidden_size": row["hidden"],
               "num_attention_heads": row["heads"], "vocab_size": padded(words_of(row), row["tp"]),
               "max_position_embeddings": options.get("max-position-embeddings", row["sequence"]),
@@ -295,6 +314,11 @@ def megatron_gpt(row):
                 "hidden_dropout", "attention_dropout"):
         if key.replace("_", "-") in options:
             config[key] = options[key.replace("_", "-")]
+    if options.get("multi-latent-attention"):
+        config |= {"multi_latent_attention": True, "apply_rope_fusion": not options.get("no-rope-fusion", False)}
+        for key in ("q_lora_rank", "kv_lora_rank", "qk_head_dim", "qk_pos_emb_head_dim", "v_head_dim"):
+            if key.replace("_", "-") in options:
+                config[key] = options[key.replace("_", "-")]
     if "ffn" in row:
         config["ffn_hidden_size"] = row["ffn"]
     if options.get("qk-layernorm"):
@@ -302,8 +326,9 @@ def megatron_gpt(row):
     if "num-experts" in options:
         config |= {"num_experts": options["num-experts"], "moe_router_topk": options.get("moe-router-topk", 2),
                    "moe_grouped_gemm": options.get("moe-grouped-gemm", False)}
-        if "moe-ffn-hidden-size" in options:
-            config["moe_ffn_hidden_size"] = options["moe-ffn-hidden-size"]
+        for key in ("moe_ffn_hidden_size", "moe_shared_expert_intermediate_size", "moe_router_dtype"):
+            if key.replace("_", "-") in options:
+                config[key] = options[key.replace("_", "-")]
     return config
 
 
@@ -358,7 +383,9 @@ def question_of_megatron(program, row, folder):
     is_local = options.get("transformer-impl", "transformer_engine") == "local"
     is_fixed = row["notes"].get("cublas_workspace") == ":4096:8"
     attention = "math" if is_local else {"unfused": "math", "local": "math", "flash": "flash"}.get(options.get("attention-backend"), "sdpa")
-    mesh = f"pp={row['pp']},dp={replicas},cp={context},tp={row['tp']},ep={row.get('ep') or 1}" + (",etp=1" if has_whole_experts(row) else "")
+    mesh = f"pp={row['pp']},dp={replicas},cp={context},tp={row['tp']},ep={row.get('ep') or 1}"
+    if ranks_of_expert(row) < row["tp"]:
+        mesh += f",etp={ranks_of_expert(row)}"
     question = ["compare", written(megatron_config(row), folder), "-b", str(row["micro_batch"]), "--accumulate", str(micro_batches),
                 "-s", str(row["sequence"]), "--precision", "bf16", "--master-weights",
                 "--framework", "megatron-local" if is_local else "megatron-deterministic" if is_fixed else "megatron",
@@ -371,6 +398,8 @@ def question_of_megatron(program, row, folder):
         question += ["--loss", "fused" if options.get("cross-entropy-fusion-impl") == "te" else "native"]
     if context > 1:
         question += ["--cp-form", CONTEXT_FORMS[options.get("cp-comm-type", "p2p")]]
+    if options.get("moe-token-dispatcher-type") == "allgather":
+        question += ["--ep-form", "all-gather"]
     if row["pp"] > 1:
         question += ["--rank", f"pp{row['pp'] - 1}"]
     return question + (["--sp"] if row["sequence_parallel"] and row["tp"] > 1 else [])

@@ -24,6 +24,12 @@ inline double rounds_of_keys(const StepOptions& step) {
   return static_cast<double>(step.mesh[Axis::Context]) / static_cast<double>(parts_of_ring);
 }
 
+/// Visits of experts are rows; all else that is gathered or scattered has more dimensions.
+inline bool moves_visits(const Trace& trace, const Op& op) {
+  return (op.kind == OpKind::AllGather || op.kind == OpKind::ReduceScatter) &&
+         trace[trace.inputs(op)[0]].shape.rank() == 2;
+}
+
 /// Of ops whose work is an exchange. Pipeline stages send and receive; heads [batch, heads, tokens,
 /// d] are gathered among the context ranks, which have some tokens each; all else goes between the
 /// tensor-parallel ranks.

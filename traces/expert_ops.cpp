@@ -46,11 +46,16 @@ OpaqueRow row_of(ExpertOp op, std::string name, const Shape& first, const Shape&
               .forward = sorting(second)};
     case ExpertOp::Weigh:
       return {.operation = std::move(name), .gradients = 0b1, .saved = input_bit(1)};
-    case ExpertOp::Exchange:  // whose time is that of its ranks' links
+    case ExpertOp::Exchange:
+    case ExpertOp::GatherTokens:
+    case ExpertOp::ScatterTokens:  // whose time is that of its ranks' links
       return {.operation = std::move(name),
               .gradients = 0b1,
               .forward = {.kernels = 0},
               .backward = {.kernels = 0}};
+    case ExpertOp::PickShares:
+      return {.operation = std::move(name), .gradients = 0b1, .saved = input_bit(0) | input_bit(1)};
+    case ExpertOp::OwnColumns:
     case ExpertOp::Sort:
       return {.operation = std::move(name), .gradients = 0b1};
     case ExpertOp::Product:
@@ -122,8 +127,11 @@ void recount_expert_ops(Trace& trace) {
       trace.opaque_rows[index(op.opaque)] = squared_row(size(trace[inputs[0]]));
       continue;
     }
-    trace.opaque_rows[index(op.opaque)] = expert_row(
-        *kind, trace[inputs[0]].shape, inputs.size() > 1 ? trace[inputs[1]].shape : Shape());
+    OpaqueRow& row = trace.opaque_rows[index(op.opaque)];
+    const std::uint32_t gradients = row.gradients;
+    row = expert_row(*kind, trace[inputs[0]].shape,
+                     inputs.size() > 1 ? trace[inputs[1]].shape : Shape());
+    row.gradients = gradients;  // none of who is picked
   }
 }
 

@@ -23,6 +23,10 @@ enum class ExpertOp : std::uint8_t {
   Gated,           ///< rows → silu(first half) · second half, of a dense MLP, too
   WeightedSquare,  ///< visits, shares → relu(visit)² · share
   Square,          ///< rows → relu(row)², of a dense MLP, too
+  GatherTokens,    ///< rows of this rank's tokens → of the tokens of all that share experts
+  ScatterTokens,   ///< rows of all tokens → of this rank's, summed over ranks
+  OwnColumns,      ///< of all experts → of those that the rank has
+  PickShares,      ///< shares, whether picked → of each visit
 };
 
 inline constexpr std::array expert_ops = {
@@ -38,8 +42,17 @@ inline constexpr std::array expert_ops = {
     Named{ExpertOp::Unpermute, std::string_view("megatron::unpermute")},
     Named{ExpertOp::Gated, std::string_view("megatron::swiglu")},
     Named{ExpertOp::WeightedSquare, std::string_view("megatron::weighted_squared_relu")},
-    Named{ExpertOp::Square, std::string_view("megatron::squared_relu")}};
+    Named{ExpertOp::Square, std::string_view("megatron::squared_relu")},
+    Named{ExpertOp::GatherTokens, std::string_view("c10d::_allgather_base_")},
+    Named{ExpertOp::ScatterTokens, std::string_view("c10d::_reduce_scatter_base_")},
+    Named{ExpertOp::OwnColumns, std::string_view("megatron::own_experts")},
+    Named{ExpertOp::PickShares, std::string_view("aten::masked_select")}};
 static_assert(is_in_order(expert_ops));
+
+/// Is it nothing but what ranks that share experts send to each other?
+constexpr bool is_exchange(ExpertOp op) {
+  return op == ExpertOp::Exchange || op == ExpertOp::GatherTokens || op == ExpertOp::ScatterTokens;
+}
 
 /// Does it write of each element, and a share, one of its own?
 constexpr bool is_activation(ExpertOp op) {

@@ -14,13 +14,13 @@
 namespace tidemark {
 namespace {
 
-constexpr std::string_view experts_name = "ep", whole_experts_name = "etp";
+constexpr std::string_view experts_name = "ep", expert_tensor_name = "etp";
 
 std::vector<std::string_view> axis_names() {
   std::vector<std::string_view> names;
   for (const auto& axis : axes) names.push_back(axis.name);
   names.push_back(experts_name);
-  names.push_back(whole_experts_name);
+  names.push_back(expert_tensor_name);
   return names;
 }
 
@@ -39,7 +39,7 @@ struct NamedSizes {
 
 std::int64_t& size_named(NamedSizes& sizes, std::string_view name) {
   if (name == experts_name) return sizes.mesh.experts;
-  if (name == whole_experts_name) return sizes.expert_tensor.emplace();
+  if (name == expert_tensor_name) return sizes.expert_tensor.emplace();
   const auto found = std::ranges::find(axes, name, &Named<Axis>::name);
   if (found == axes.end()) throw UsageError("mesh: " + unknown_name("axis", name, axis_names()));
   return sizes.mesh[found->value];
@@ -67,6 +67,7 @@ Mesh nearest_mesh(Mesh mesh, std::int64_t gpus) {
     left /= mesh[axis];
   }
   mesh[Axis::Data] = left;
+  if (mesh.expert_tensor > 0) mesh = with_ranks_of_expert(mesh, mesh.expert_tensor);
   mesh.experts = nearest_divisor(mesh.expert_ranks(), mesh.experts);
   return mesh;
 }
@@ -100,10 +101,19 @@ std::int64_t Mesh::stride(Axis axis) const {
 
 std::int64_t Mesh::expert_ranks() const {
   const Mesh& mesh = *this;
-  return mesh[Axis::Data] * mesh[Axis::Context] * (whole_experts ? mesh[Axis::Tensor] : 1);
+  return mesh[Axis::Data] * mesh[Axis::Context] * mesh[Axis::Tensor] / ranks_of_expert();
 }
 
-std::int64_t Mesh::expert_stride() const { return whole_experts ? 1 : stride(Axis::Context); }
+std::int64_t Mesh::ranks_of_expert() const {
+  return expert_tensor > 0 ? expert_tensor : (*this)[Axis::Tensor];
+}
+
+// On one tensor-parallel rank "etp=1" says what is to be in layouts of more.
+Mesh with_ranks_of_expert(Mesh mesh, std::int64_t ranks) {
+  const std::int64_t all = mesh[Axis::Tensor], nearest = nearest_divisor(all, ranks);
+  mesh.expert_tensor = nearest == all && all > 1 ? 0 : nearest;
+  return mesh;
+}
 
 Mesh parse_mesh(std::string_view text) {
   NamedSizes sizes;
@@ -116,11 +126,12 @@ Mesh parse_mesh(std::string_view text) {
     begin = end + 1;
   }
   if (const auto ranks = sizes.expert_tensor) {
-    if (*ranks != 1 && *ranks != mesh[Axis::Tensor])
-      throw UsageError(fmt::format(
-          "mesh: etp={}: an expert is whole, or cut by all tensor-parallel ranks (etp=1 or etp={})",
-          *ranks, mesh[Axis::Tensor]));
-    mesh.whole_experts = *ranks == 1;
+    const std::int64_t all = mesh[Axis::Tensor], nearest = nearest_divisor(all, *ranks);
+    if (nearest != *ranks)
+      throw UsageError(
+          fmt::format("mesh: etp={} does not divide the {} ranks of tp (nearest: etp={})", *ranks,
+                      all, nearest));
+    mesh = with_ranks_of_expert(mesh, *ranks);
   }
   if (const std::string defect = defect_of(mesh); !defect.empty())
     throw UsageError("mesh: " + defect);
@@ -215,8 +226,8 @@ std::string to_text(const Mesh& mesh) {
   };
   for (const auto& axis : axes) add(axis.name, mesh[axis.value]);
   add(experts_name, mesh.experts);
-  if (mesh.whole_experts)
-    text += fmt::format("{}{}=1", text.empty() ? "" : ",", whole_experts_name);
+  if (mesh.expert_tensor > 0)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", expert_tensor_name, mesh.expert_tensor);
   return text.empty() ? "1" : text;
 }
 
@@ -228,13 +239,17 @@ std::string defect_of(const Mesh& mesh) {
     gpus *= size;
     if (gpus > Mesh::most_gpus) return fmt::format("more than {} GPUs", Mesh::most_gpus);
   }
-  if (mesh.whole_experts && mesh[Axis::Tensor] > 1 && mesh.experts == 1)
-    return "etp=1 is of experts that ranks share (give ep=2 or more, or leave etp=1 out)";
+  const std::int64_t cut_by = mesh.ranks_of_expert();
+  if (cut_by < mesh[Axis::Tensor] && mesh.experts == 1)
+    return fmt::format(
+        "etp={0} is of experts that ranks share (give ep=2 or more, or leave etp={0} out)", cut_by);
   const std::int64_t sharing = mesh.expert_ranks();
   if (mesh.experts >= 1 && sharing % mesh.experts == 0) return {};
+  const std::string_view apart = cut_by == mesh[Axis::Tensor] ? ""
+                                 : cut_by == 1                ? " · tp"
+                                                              : " · tp / etp";
   return fmt::format("ep={} does not divide the {} ranks of dp · cp{} (nearest: ep={})",
-                     mesh.experts, sharing, mesh.whole_experts ? " · tp" : "",
-                     nearest_divisor(sharing, mesh.experts));
+                     mesh.experts, sharing, apart, nearest_divisor(sharing, mesh.experts));
 }
 
 Mesh fitted(Mesh mesh, std::int64_t gpus, bool is_given) {

@@ -20,24 +20,25 @@ inline constexpr std::array axes = {
 static_assert(is_in_order(axes));
 
 /// The product of the axes is the number of GPUs. Expert parallelism has no GPUs of its own: groups
-/// of `experts` neighbouring ranks among dp · cp share the experts of a layer, as in Megatron; or
-/// among dp · cp · tp, where each rank has its experts whole.
+/// of `experts` neighbouring ranks among dp · cp share the experts of a layer, as in Megatron, each
+/// expert cut by all tp ranks; or among dp · cp · tp / `expert_tensor`, each cut by so many.
 struct Mesh {
   static constexpr std::int64_t most_gpus = 1'048'576;
 
   std::array<std::int64_t, axes.size()> sizes = {1, 1, 1, 1};
   std::int64_t experts = 1;
-  bool whole_experts =
-      false;  ///< "etp=1" (--expert-tensor-parallel-size 1); else tp ranks cut them
+  std::int64_t expert_tensor = 0;  ///< "etp" (--expert-tensor-parallel-size); 0: as many as tp
 
   std::int64_t operator[](Axis axis) const { return sizes[static_cast<std::size_t>(axis)]; }
   std::int64_t& operator[](Axis axis) { return sizes[static_cast<std::size_t>(axis)]; }
   std::int64_t gpus() const;
   /// How far apart in rank are neighbours along the axis?
   std::int64_t stride(Axis axis) const;
-  /// Ranks of a stage that can share its experts, and how far apart in rank neighbours of them are.
+  /// Neighbouring tensor-parallel ranks that have a part of the same expert.
+  std::int64_t ranks_of_expert() const;
+  /// Ranks of a stage that can share its experts: of those with the same parts; neighbours of them
+  /// are as far apart in rank as ranks have parts of one.
   std::int64_t expert_ranks() const;
-  std::int64_t expert_stride() const;
   bool is_one() const { return gpus() == 1; }
   bool operator==(const Mesh&) const = default;
 };
@@ -97,6 +98,9 @@ struct RankClass {
 RankClass parse_rank(std::string_view text);
 /// parse_rank() reads it back.
 std::string to_text(const RankClass& rank);
+
+/// The mesh whose experts are cut by the number of ranks nearest to `ranks` that is legal.
+Mesh with_ranks_of_expert(Mesh mesh, std::int64_t ranks);
 
 /// The divisor of `number` that is nearest to `wanted`, the smaller of two as near.
 std::int64_t nearest_divisor(std::int64_t number, std::int64_t wanted);

@@ -208,6 +208,9 @@ bool exchanges_parts(Fit& f, int part, int whole) {
   if (axis == Axis::Context && passes_keys_around(f.step()))
     return f.need(is_part_of(f, part, whole, parts_of_ring), out0,
                   "one dimension that differs by the two parts that are there of a ring");
+  if (moves_visits(f.trace(), f.op()))
+    return f.need(is_part_of(f, part, whole, f.step().mesh.ranks_of_expert()), out0,
+                  "one dimension that differs by the ranks that cut an expert");
   return f.need(is_part_of(f, part, whole, f.step().mesh[axis]), out0,
                 fmt::format("one dimension that differs by the {} ranks of the mesh",
                             axes[static_cast<std::size_t>(axis)].name));

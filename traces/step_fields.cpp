@@ -115,6 +115,11 @@ StepField with_mesh(StepField row) {
   return row;
 }
 
+StepField with_known_dispatch(StepField row) {
+  row.defect = expert_form_defect;
+  return row;
+}
+
 StepField among_ranks(StepField row) {
   row.defect = [](const StepOptions& step) {
     const std::string defect = defect_of(step.shard);
@@ -322,12 +327,11 @@ std::vector<StepField> surroundings() {
            .id_prefix = "mesh=",
            .noun = "mesh",
            .fits_recorded = true,
-           .switches =
-               {{"--mesh", "AXES",
-                 "how the GPUs of a job are laid out: sizes of pp (pipeline stages), dp "
-                 "(replicas), cp (context), tp (tensor), and ep (how many of dp · cp share "
-                 "experts; of dp · cp · tp with etp=1, where each has its own whole), as in "
-                 "dp=8; the step is that of one rank (default 1)"}}})),
+           .switches = {{"--mesh", "AXES",
+                         "how the GPUs of a job are laid out: sizes of pp (pipeline stages), dp "
+                         "(replicas), cp (context), tp (tensor), and ep (how many of dp · cp share "
+                         "experts; of dp · cp · tp / N with etp=N, where N ranks cut each), as in "
+                         "dp=8; the step is that of one rank (default 1)"}}})),
       field<&StepOptions::context_form>(
           {.key = "context_form",
            .id_prefix = "cp=",
@@ -337,6 +341,14 @@ std::vector<StepField> surroundings() {
                          "gathered, default), ring (they go from rank to rank beside the "
                          "attention, Megatron's p2p) or all-to-all (heads are exchanged, as "
                          "Ulysses and Megatron's a2a)"}}}),
+      with_known_dispatch(field<&StepOptions::expert_form>(
+          {.key = "expert_form",
+           .id_prefix = "ep=",
+           .noun = "dispatch",
+           .switches = {{"--ep-form", "NAME",
+                         "how ep ranks come to the tokens of their experts: all-to-all (visits are "
+                         "exchanged, default) or all-gather (each has all tokens, Megatron's "
+                         "allgather dispatcher)"}}})),
       field<&StepOptions::sequence_parallel>(
           {.key = "sequence_parallel",
            .id_prefix = "sp=",
@@ -376,12 +388,13 @@ std::size_t count_members(const StepOptions& step) {
   const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
                capability, padded, loss, expert_load, liger, tuning, base, linears, optimizer, form,
                in_backward, l2_decay, master_weights, keep_gradients, dropout, drop_path, framework,
-               ema, ddp, mesh, context_form, sequence_parallel, schedule, rank, shard] = step;
+               ema, ddp, mesh, context_form, expert_form, sequence_parallel, schedule, rank,
+               shard] = step;
   return std::tuple_size_v<decltype(std::tie(
       batch, accumulate, sequence, target_sequence, image, head, precision, attention, capability,
       padded, loss, expert_load, liger, tuning, base, linears, optimizer, form, in_backward,
       l2_decay, master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp, mesh,
-      context_form, sequence_parallel, schedule, rank, shard))>;
+      context_form, expert_form, sequence_parallel, schedule, rank, shard))>;
 }
 
 }  // namespace

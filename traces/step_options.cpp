@@ -137,6 +137,21 @@ std::string experts_defect(const StepOptions& options) {
 
 }  // namespace
 
+// Megatron-LM's MoEAllGatherTokenDispatcher (core/transformer/moe/token_dispatcher.py).
+std::string expert_form_defect(const StepOptions& options) {
+  if (options.expert_form.value_or(ExpertForm::AllToAll) == ExpertForm::AllToAll) return {};
+  if (!find_framework(options.framework).grouped_experts)
+    return fmt::format("{} has no experts whose tokens are gathered (take --framework megatron)",
+                       options.framework);
+  if (options.mesh[Axis::Tensor] > 1)
+    return "tokens that are gathered are not cut by tensor-parallel ranks yet (take all-to-all, or "
+           "tp=1)";
+  if (options.expert_load)
+    return "a rank that has all tokens of all is as busy however they choose; loads are of visits "
+           "(take all-to-all)";
+  return {};
+}
+
 std::string mesh_defect(const StepOptions& options) {
   if (const std::string defect = defect_of(options.mesh); !defect.empty()) return defect;
   return experts_defect(options);

@@ -149,6 +149,17 @@ inline constexpr std::array context_forms = {
     Named{ContextForm::Ring, std::string_view("ring")}};
 static_assert(is_in_order(context_forms));
 
+/// How ranks that share experts come to the tokens that visit theirs.
+enum class ExpertForm : std::uint8_t {
+  AllToAll,   ///< each sends visits to the ranks of their experts
+  AllGather,  ///< each has all tokens, and adds up what all experts say of its own
+};
+
+inline constexpr std::array expert_forms = {
+    Named{ExpertForm::AllToAll, std::string_view("all-to-all")},
+    Named{ExpertForm::AllGather, std::string_view("all-gather")}};
+static_assert(is_in_order(expert_forms));
+
 /// Gradient accumulation: so many micro-batches add to the gradients before the optimizer updates.
 struct MicroBatches {
   static constexpr std::int64_t most = 1024;
@@ -188,6 +199,7 @@ struct StepOptions {
   bool ddp = false;              ///< one gradient bucket copy, as data-parallel wrappers
   Mesh mesh = {};                ///< of the job; the step is that of one rank
   std::optional<ContextForm> context_form = {};  ///< of its context ranks; unset: all-gather
+  std::optional<ExpertForm> expert_form = {};    ///< of ranks that share experts; unset: all-to-all
   bool sequence_parallel = false;  ///< between the parts of a tensor-parallel block, too
   std::optional<PipelineSchedule> schedule = {};  ///< of pipeline stages; unset: 1f1b
   std::optional<RankClass> rank = {};  ///< whose step it is; unset: the one that needs most
@@ -211,6 +223,8 @@ Precision precision_of(const StepOptions& options);
 std::optional<Sharding> sharing_of(const StepOptions& options);
 /// Why no step of such a mesh is simulated, or "".
 std::string mesh_defect(const StepOptions& options);
+/// Why experts get their tokens otherwise than asked, or "".
+std::string expert_form_defect(const StepOptions& options);
 /// Why ranks do not share as asked in such a step, or "".
 std::string sharing_defect(const StepOptions& options);
 

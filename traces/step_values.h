@@ -21,6 +21,7 @@ constexpr const auto& table_of(Optimizer) { return optimizers; }
 constexpr const auto& table_of(OptimizerForm) { return optimizer_forms; }
 constexpr const auto& table_of(BaseWeights) { return base_weights; }
 constexpr const auto& table_of(ContextForm) { return context_forms; }
+constexpr const auto& table_of(ExpertForm) { return expert_forms; }
 
 /// Is it one of a table of names?
 template <typename T>

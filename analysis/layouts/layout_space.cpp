@@ -84,8 +84,9 @@ class LayoutEnumeration {
         layout.mesh[Axis::Context] = context;
         layout.mesh[Axis::Pipeline] = stages;
         layout.mesh[Axis::Data] = groups / tensor / stages;
-        layout.mesh.whole_experts =
-            tensor > 1 && request_.scenario.step.mesh.whole_experts && experts_in(trace_) > 0;
+        const std::int64_t cut_by = request_.scenario.step.mesh.expert_tensor;
+        if (tensor > 1 && cut_by > 0 && experts_in(trace_) > 0)
+          layout.mesh = with_ranks_of_expert(layout.mesh, cut_by);
         for (const std::int64_t ranks : expert_ranks(layout.mesh)) {
           layout.mesh.experts = ranks;
           add_mesh(layout);
@@ -100,7 +101,7 @@ class LayoutEnumeration {
     const std::int64_t experts = experts_in(trace_);
     if (experts == 0) return {1};
     std::vector<std::int64_t> ranks = divisors_of(std::gcd(experts, mesh.expert_ranks()));
-    if (mesh.whole_experts) std::erase(ranks, 1);
+    if (mesh.ranks_of_expert() < mesh[Axis::Tensor]) std::erase(ranks, 1);
     return ranks;
   }
 

@@ -35,7 +35,7 @@ std::vector<StrategySpec> searched_strategies(const Options& options) {
 void require_only_what_is_not_tried(const Mesh& mesh) {
   Mesh said;
   said[Axis::Context] = mesh[Axis::Context];
-  said.whole_experts = mesh.whole_experts;
+  said.expert_tensor = mesh.expert_tensor;
   if (mesh == said) return;
   throw UsageError(fmt::format(
       "search: --mesh {}: other axes than cp and etp are what it tries ({})", to_text(mesh),

@@ -163,9 +163,10 @@ LaunchLine megatron_line(const Launch& launch) {
                         megatron_context(launch.step));
   if (const std::int64_t ranks = launch.step.mesh.experts; ranks > 1)
     line += fmt::format(
-        " --expert-model-parallel-size {} --moe-token-dispatcher-type alltoall --moe-grouped-gemm",
-        ranks);
-  if (launch.step.mesh.whole_experts) line += " --expert-tensor-parallel-size 1";
+        " --expert-model-parallel-size {} --moe-token-dispatcher-type {} --moe-grouped-gemm", ranks,
+        launch.step.expert_form == ExpertForm::AllGather ? "allgather" : "alltoall");
+  if (const std::int64_t ranks = launch.step.mesh.expert_tensor; ranks > 0)
+    line += fmt::format(" --expert-tensor-parallel-size {}", ranks);
   if (launch.step.sequence_parallel) line += " --sequence-parallel";
   if (launch.step.linears) line += megatron_codes(*launch.step.linears);
   if (schedule.group > 0)

@@ -376,7 +376,7 @@ AllocatorCalls calls_of(const Trace& trace, const Schedule& schedule, const Fram
     else
       listing.add_workspace(blas_workspace(framework, device), stream);
   listing.add_blas_workspaces(blas_workspace(framework, device), threads);
-  if (const Bytes kept = engine_workspace(framework, device); kept > Bytes{})
+  if (const Bytes kept = engine_workspace(device); kept > Bytes{})
     for (int i = 0; i < engine_workspaces(trace); ++i)
       listing.add_workspace(kept, StreamId::Compute);
   if (const Bytes kept = score_buffer(trace); kept > Bytes{})

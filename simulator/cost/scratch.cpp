@@ -283,16 +283,22 @@ Bytes blas_workspace(const Framework& framework, const Device& device) {
 }
 
 // module/base.py of Transformer Engine: 4 MiB, and from compute capability 9.0 on 32 MiB and 1 KiB.
-Bytes engine_workspace(const Framework& framework, const Device& device) {
-  if (!framework.transformer_engine) return {};
+Bytes engine_workspace(const Device& device) {
   constexpr std::int64_t mib = 1 << 20;
   return Bytes{capability_of(device).value_or(80) >= 90 ? 32 * mib + 1024 : 4 * mib};
 }
 
 // get_multi_stream_cublas_workspace() of the same file, of as many streams as
-// common/include/transformer_engine/multi_streams.h has.
+// common/include/transformer_engine/multi_streams.h has. Routers of Megatron-LM's experts multiply
+// by its kernels whatever layers are of (RouterGatingLinearFunction of
+// core/transformer/moe/moe_utils.py).
 int engine_workspaces(const Trace& trace) {
   constexpr int streams = 4;
+  const Framework& framework = find_framework(trace.step.framework);
+  if (!framework.transformer_engine)
+    return framework.megatron && std::ranges::any_of(trace.ops, [&](const Op& op) {
+             return expert_op(trace, op) == ExpertOp::Gate;
+           });
   const bool is_grouped =
       std::ranges::any_of(trace.ops, [&](const Op& op) { return is_grouped_product(trace, op); });
   return is_grouped ? 1 + streams : 1;

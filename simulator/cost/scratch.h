@@ -29,7 +29,7 @@ class Scratch {
 /// What PyTorch hands to cuBLAS for each handle and stream that computes, or for each call.
 Bytes blas_workspace(const Framework& framework, const Device& device);
 /// What Transformer Engine keeps for its matrix products, if the framework has it.
-Bytes engine_workspace(const Framework& framework, const Device& device);
+Bytes engine_workspace(const Device& device);
 /// It keeps so many: one, and those of the streams of a grouped product.
 int engine_workspaces(const Trace& trace);
 /// What the framework keeps for the step's largest attention scores.

@@ -22,6 +22,7 @@
 #include "traces/engine_linear.h"
 #include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
+#include "traces/latent_ops.h"
 #include "traces/scan_ops.h"
 
 namespace tidemark {
@@ -50,9 +51,10 @@ std::int64_t elements_through(const Shape& shape, std::size_t dimension) {
 class TokenSearch {
  public:
   explicit TokenSearch(const Trace& trace)
-      : trace_(trace), cut_(trace.tensors.size(), uncut), is_made_(trace.tensors.size()) {
-    for (const Op& op : trace.ops)
-      for (const TensorId output : trace.outputs(op)) is_made_[index(output)] = true;
+      : trace_(trace), cut_(trace.tensors.size(), uncut), made_by_(trace.tensors.size(), no_op) {
+    for (std::size_t i = 0; i < trace.ops.size(); ++i)
+      for (const TensorId output : trace.outputs(trace.ops[i]))
+        made_by_[index(output)] = static_cast<OpId>(i);
   }
 
   std::vector<std::int8_t> run() {
@@ -61,7 +63,7 @@ class TokenSearch {
     for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
       const Tensor& tensor = trace_.tensors[t];
       const bool counts_tokens = tensor.shape.rank() == 2 && !is_floating(tensor.dtype) &&
-                                 tensor.category == Category::Input && !is_made_[t] &&
+                                 tensor.category == Category::Input && made_by_[t] == no_op &&
                                  is_of_tokens(tensor.shape.back());
       if (counts_tokens) cut_[t] = 1;
     }
@@ -150,6 +152,7 @@ class TokenSearch {
         if (is_engine_product(trace_, op)) return product(op);
         if (const auto kind = expert_op(trace_, op))
           return is_activation(*kind) ? void(cut(output(op)) = cut(input(op))) : rows(op);
+        if (is_of_each_head(trace_, op)) return elementwise(op, false);
         if (scan_op(trace_, op))
           refuse_context("{} scans all tokens in turn, which is not shared by ranks yet",
                          quoted(op.name));
@@ -221,10 +224,9 @@ class TokenSearch {
     for (const TensorId x : trace_.inputs(op)) {
       const bool is_whole = !is_cut(x) && shape(x).rank() > at && shape(x).back(at) == tokens_;
       if (!is_whole) continue;
-      if (is_made_[index(x)] || trace_[x].category == Category::Parameter)
+      if (!cut_table(x, at))
         refuse_context("{} reads all tokens of {} beside those that a rank has", quoted(op.name),
                        name_of(x));
-      cut(x) = static_cast<std::int8_t>(shape(x).rank() - 1 - at);
     }
     for (const TensorId written : trace_.outputs(op)) {
       const Shape& made = shape(written);
@@ -232,6 +234,17 @@ class TokenSearch {
         cut(written) = static_cast<std::int8_t>(made.rank() - 1 - at);
     }
     if (!is_cut(output(op))) need_whole(op);
+  }
+
+  // An input by token, or what is cast of it: which ranks are is known without any op.
+  bool cut_table(TensorId x, std::size_t from_back) {
+    if (trace_[x].category == Category::Parameter) return false;
+    if (const OpId made_by = made_by_[index(x)]; made_by != no_op) {
+      const bool is_cast = trace_[made_by].kind == OpKind::Cast;
+      if (!is_cast || !cut_table(input(trace_[made_by]), from_back)) return false;
+    }
+    cut(x) = static_cast<std::int8_t>(shape(x).rank() - 1 - from_back);
+    return true;
   }
 
   // Tokens, and visits of experts, are rows.
@@ -279,7 +292,7 @@ class TokenSearch {
 
   const Trace& trace_;
   std::vector<std::int8_t> cut_;
-  std::vector<bool> is_made_;  ///< by tensor: by an op
+  std::vector<OpId> made_by_;  ///< by tensor
   std::int64_t tokens_ = 0;
 };
 

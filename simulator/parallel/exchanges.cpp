@@ -28,6 +28,15 @@ std::optional<Pattern> backward_pattern(OpKind kind) {
   return {};
 }
 
+std::optional<Pattern> expert_pattern(std::optional<ExpertOp> op, bool is_forward) {
+  if (op == ExpertOp::Exchange) return Pattern::AllToAll;
+  const Pattern there = is_forward ? Pattern::AllGather : Pattern::ReduceScatter;
+  const Pattern back = is_forward ? Pattern::ReduceScatter : Pattern::AllGather;
+  if (op == ExpertOp::GatherTokens) return there;
+  if (op == ExpertOp::ScatterTokens) return back;
+  return {};
+}
+
 std::optional<Exchange> exchange_of_op(const Trace& trace, const Run& run) {
   // What else is done for an op, adding its gradient to another, is within the rank.
   const bool is_forward = run.task == Task::Forward || run.task == Task::Recompute;
@@ -36,15 +45,16 @@ std::optional<Exchange> exchange_of_op(const Trace& trace, const Run& run) {
   const auto larger = [&] {
     return std::max(size(trace[trace.inputs(op)[0]]), size(trace[trace.outputs(op)[0]]));
   };
-  if (expert_op(trace, op) == ExpertOp::Exchange)
-    return Exchange{Pattern::AllToAll, Axis::Data, larger()};
+  if (const auto among_experts = expert_pattern(expert_op(trace, op), is_forward))
+    return Exchange{*among_experts, Axis::Data, larger(), Peers::SharingExperts};
   if (exchanges_heads(trace, op))
     return Exchange{Pattern::AllToAll, Axis::Context, size(trace[trace.inputs(op)[0]])};
   const auto pattern = is_forward ? forward_pattern(op.kind) : backward_pattern(op.kind);
   if (!pattern) return {};
   // The attention's own time has what it does not hide.
   if (exchange_axis(trace, op) == Axis::Context && passes_keys_around(trace.step)) return {};
-  return Exchange{*pattern, exchange_axis(trace, op), larger()};
+  return Exchange{*pattern, exchange_axis(trace, op), larger(),
+                  moves_visits(trace, op) ? Peers::CuttingExpert : Peers::OfAxis};
 }
 
 Pattern pattern_of(Task collective) {
@@ -76,18 +86,24 @@ std::optional<Exchange> exchange_of(const Trace& trace, const Schedule& schedule
   return Exchange{
       pattern_of(run.task), Axis::Data,
       std::max(total(schedule, schedule.reads(run)), total(schedule, schedule.writes(run))),
-      is_of_experts(trace, schedule, run)};
+      is_of_experts(trace, schedule, run) ? Peers::SameExperts : Peers::OfAxis};
 }
 
 RankGroup group_of(const StepOptions& step, const Exchange& exchange,
                    const Interconnect& interconnect) {
   if (exchange.pattern == Pattern::Send)
     return neighbours_on(step.mesh, exchange.axis, interconnect);
-  if (exchange.pattern == Pattern::AllToAll && exchange.axis == Axis::Data)
-    return group_of(step.mesh.experts, step.mesh.expert_stride(), interconnect);
-  if (exchange.of_experts)
-    return group_of(expert_replicas_of(step.mesh), step.mesh.expert_stride() * step.mesh.experts,
-                    interconnect);
+  const std::int64_t apart = step.mesh.ranks_of_expert();  // those that cut an expert lie inside
+  switch (exchange.peers) {
+    case Peers::SharingExperts:
+      return group_of(step.mesh.experts, apart, interconnect);
+    case Peers::SameExperts:
+      return group_of(expert_replicas_of(step.mesh), apart * step.mesh.experts, interconnect);
+    case Peers::CuttingExpert:
+      return group_of(apart, 1, interconnect);
+    case Peers::OfAxis:
+      break;
+  }
   if (exchange.axis != Axis::Data) return group_of(step.mesh, exchange.axis, interconnect);
   const std::int64_t shared = ranks_that_share(step), ranks = replicas_of(step.mesh);
   const std::int64_t stride = step.mesh.stride(Axis::Context);  // those of a replica lie inside

@@ -9,12 +9,19 @@
 
 namespace tidemark {
 
+/// Who takes part.
+enum class Peers : std::uint8_t {
+  OfAxis,          ///< all ranks along an axis of the mesh
+  SameExperts,     ///< of replicas, those with the same experts
+  SharingExperts,  ///< those with other experts of a layer each
+  CuttingExpert,   ///< those with parts of the same expert
+};
+
 struct Exchange {
   Pattern pattern;
   Axis axis;   ///< of the mesh: among whom
   Bytes size;  ///< the whole buffer
-  /// Of what belongs to experts, among replicas: only ranks with the same ones take part.
-  bool of_experts = false;
+  Peers peers = Peers::OfAxis;
 };
 
 /// Nothing if the run exchanges nothing, or little beside what it computes.

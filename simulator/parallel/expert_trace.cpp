@@ -2,7 +2,9 @@
 //   alone   visits ─sort─► ─products of experts 0 to 3─► ─sort─► ─unpermute─►
 //   rank 0  visits ─exchange─► ─sort─► ─products of 0 and 1─► ─sort─► ─exchange─► ─unpermute─►
 // As many visits come as go if experts get equal shares; else the rank at hand is the busiest, to
-// which more come. A rank with one expert sorts nothing.
+// which more come. A rank with one expert sorts nothing. Or, with --ep-form all-gather,
+//   rank 0  tokens ─gather─► of both ─permute─► visits of 0 and 1 ─products─► ─unpermute─►
+//           of both ─reduce, scatter─► tokens
 #include "simulator/parallel/expert_trace.h"
 
 #include <fmt/format.h>
@@ -94,6 +96,106 @@ class ExchangedVisits {
   TraceEdit edit_;
 };
 
+class GatheredTokens {
+ public:
+  explicit GatheredTokens(const Trace& from) : from_(from), edit_(from) {}
+
+  Trace run() && {
+    for (std::size_t i = 0; i < from_.ops.size(); ++i) write(static_cast<OpId>(i));
+    return edit_.finish();
+  }
+
+ private:
+  std::int64_t ranks() const { return from_.step.mesh.experts; }
+
+  void write(OpId id) {
+    const Op& op = from_[id];
+    const std::optional<ExpertOp> kind = expert_op(from_, op);
+    const auto inputs = from_.inputs(op);
+    if (kind == ExpertOp::Permute) {
+      const TensorId rows = gathered_in_buffer(id, inputs[0]);
+      edit_.redirect(inputs[1], own_columns(id, inputs[1]));
+      edit_.copy_with_input0(id, rows);
+    } else if (kind == ExpertOp::PickShares) {
+      edit_.copy_with_input0(id, own_columns(id, inputs[0]));
+    } else {
+      edit_.copy(id);
+      if (kind == ExpertOp::Unpermute) scatter(id, from_.outputs(op)[0]);
+    }
+  }
+
+  // Who is picked has no gradient.
+  OpaqueRow row_for(ExpertOp op, TensorId x) const {
+    OpaqueRow row = expert_row(op, edit_[x].shape);
+    if (!is_floating(edit_[x].dtype)) row.gradients = 0;
+    return row;
+  }
+
+  TensorId emit(OpId beside, ExpertOp op, std::string_view suffix, TensorId x, Tensor made) {
+    made.name = edit_.name(fmt::format("{}.{}", made.name, suffix));
+    made.held_until = no_op;
+    return edit_.emit_beside(beside, row_for(op, x), made.name, {x}, made);
+  }
+
+  // Of the tokens of all ranks.
+  Tensor of_all(TensorId rows) const {
+    Tensor all = from_[rows];
+    all.storage = no_tensor;
+    all.shape = Shape({all.shape[0] * ranks(), all.shape[1]});
+    return all;
+  }
+
+  TensorId gathered(OpId beside, TensorId rows) {
+    return emit(beside, ExpertOp::GatherTokens, "gather", edit_.map(rows), of_all(rows));
+  }
+
+  // Tokens lie in memory that all layers use, and that stays (get_global_memory_buffer() of
+  // core/parallel_state.py); nothing of it is kept for a backward.
+  TensorId gathered_in_buffer(OpId beside, TensorId rows) {
+    Tensor all = of_all(rows);
+    if (buffer_ == no_tensor) {
+      Tensor buffer = all;
+      buffer.name = edit_.name("experts.gathered");
+      buffer.category = Category::Workspace;
+      buffer_ = edit_.external(buffer);
+    }
+    all.name = edit_.name(fmt::format("{}.gather", from_[rows].name));
+    all.storage = buffer_, all.category = Category::Workspace, all.held_until = no_op;
+    const TensorId x = edit_.map(rows);
+    return edit_.emit_beside(beside, row_for(ExpertOp::GatherTokens, x), all.name, {x, buffer_},
+                             all);
+  }
+
+  TensorId own_columns(OpId beside, TensorId of_experts) {
+    const TensorId all = gathered(beside, of_experts);
+    Tensor own = edit_[all];
+    own.storage = no_tensor;
+    own.shape = own.shape.with_back(own.shape.back() / ranks());
+    return emit(beside, ExpertOp::OwnColumns, "own", all, own);
+  }
+
+  void scatter(OpId beside, TensorId tokens) {
+    Tensor sum = from_[tokens];
+    sum.storage = no_tensor;
+    sum.shape = Shape({sum.shape[0] / ranks(), sum.shape[1]});
+    edit_.redirect(tokens,
+                   emit(beside, ExpertOp::ScatterTokens, "scatter", edit_.map(tokens), sum));
+  }
+
+  const Trace& from_;
+  TraceEdit edit_;
+  TensorId buffer_ = no_tensor;  ///< of the new trace
+};
+
+// What experts answer is of all tokens.
+void answer_all_tokens(Trace& trace) {
+  for (const Op& op : trace.ops) {
+    if (expert_op(trace, op) != ExpertOp::Unpermute) continue;
+    Shape& shape = trace.tensors[index(trace.outputs(op)[0])].shape;
+    shape = Shape({shape[0] * trace.step.mesh.experts, shape[1]});
+  }
+}
+
 // By tensor: rows are visits that came from other ranks, up to where they go back.
 std::vector<bool> visits_that_came(const Trace& trace) {
   std::vector<bool> came(trace.tensors.size());
@@ -120,7 +222,7 @@ SharedRouting routing_of(const Trace& trace, std::int64_t experts) {
   const std::int64_t tokens = trace[trace.inputs(op)[0]].shape[0];
   const std::int64_t visits = trace[trace.outputs(op)[0]].shape[0];
   const Mesh& mesh = trace.step.mesh;
-  const std::int64_t parts = mesh.whole_experts ? mesh[Axis::Tensor] : 1;
+  const std::int64_t parts = mesh[Axis::Tensor] / mesh.ranks_of_expert();
   return {{tokens * mesh.experts / parts, visits / tokens, experts}, visits, parts};
 }
 
@@ -159,6 +261,10 @@ Trace share_experts(Trace trace) {
   check_sizes(trace);
   const std::int64_t experts = experts_in(trace);
   cut_weights(trace);
+  if (trace.step.expert_form == ExpertForm::AllGather) {
+    answer_all_tokens(trace);
+    return GatheredTokens(trace).run();
+  }
   const Trace shared = ExchangedVisits(trace).run();
   const std::optional<ExpertLoad> load = trace.step.expert_load;
   return load ? with_busiest_rank(shared, *load, experts) : shared;

@@ -14,6 +14,7 @@
 #include "simulator/compiled/compiled_trace.h"
 #include "simulator/parallel/context_trace.h"
 #include "simulator/parallel/expert_trace.h"
+#include "simulator/parallel/moved_cut.h"
 #include "simulator/parallel/recorded_update.h"
 #include "simulator/parallel/shards.h"
 #include "simulator/parallel/stage_trace.h"
@@ -43,12 +44,19 @@ void cut_tensors(const TensorCuts& cuts, Trace& trace) {
     if (writes_part_of_sum(cuts.part[i]) || cuts.part[i] == RankPart::Gathered)
       stays[index(trace.outputs(trace.ops[i])[0])] = true;
   for (const SequenceScatter& scatter : cuts.scatters) stays[index(scatter.sequence)] = true;
+  const Mesh& mesh = trace.step.mesh;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-    if (cuts.dimension[t] == TensorCuts::whole || stays[t]) continue;
     Shape& shape = trace.tensors[t].shape;
+    if (cuts.is_of_expert[t] && shape.rank() == 2)  // visits
+      shape = divided(shape, row_dimension, shape[row_dimension] * mesh.ranks_of_expert() / ranks);
+    if (cuts.is_shared[t] && trace.step.sequence_parallel)
+      shape = divided(shape, sequence_dimension, shape[sequence_dimension] / ranks);
+    if (cuts.dimension[t] == TensorCuts::whole || stays[t]) continue;
     const auto at = static_cast<std::size_t>(cuts.dimension[t]);
-    shape = divided(shape, at,
-                    cuts.is_vocabulary[t] ? words_per_rank(shape[at], ranks) : shape[at] / ranks);
+    shape =
+        divided(shape, at,
+                cuts.is_vocabulary[t] ? words_per_rank(shape[at], ranks)
+                                      : shape[at] / cuts.ranks_of(static_cast<TensorId>(t), mesh));
   }
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     if (cuts.part[i] != RankPart::Gathered) continue;
@@ -68,7 +76,7 @@ void cut_offsets(const TensorCuts& cuts, Trace& trace) {
     for (std::size_t a = 0; a < op.attributes; ++a) {
       Attribute& attribute = trace.attributes[op.first_attribute + a];
       if (attribute.key == AttributeKey::Offset)
-        attribute.value /= static_cast<double>(trace.step.mesh[Axis::Tensor]);
+        attribute.value /= static_cast<double>(cuts.ranks_of(x, trace.step.mesh));
     }
   }
 }
@@ -98,7 +106,8 @@ class RankTrace {
   void write(OpId id) {
     switch (cuts_.part[index(id)]) {
       case RankPart::Alike:
-        return edit_.copy(id);
+        edit_.copy(id);
+        return share_parts(id);
       case RankPart::Columns:
         return edit_.copy_with_input0(id, entered(id));
       case RankPart::Gathered:
@@ -143,19 +152,33 @@ class RankTrace {
     auto& of_blocks = entered_[x];
     const std::int32_t block = from_[id].block;
     if (const auto known = of_blocks.find(block); known != of_blocks.end()) return known->second;
-    const bool is_part = cuts_.dimension[index(x)] != TensorCuts::whole;
+    return of_blocks[block] = whole_of(id, x, cuts_.dimension[index(x)], !of_blocks.empty());
+  }
+
+  // `is_again`: a tensor of that name is there.
+  TensorId whole_of(OpId id, TensorId x, std::int8_t cut, bool is_again = false) {
+    const bool is_part = cut != TensorCuts::whole;
     const std::string_view what = is_part ? "gather" : "replicate";
     Tensor tensor = result_like(x, what);
-    if (!of_blocks.empty()) tensor.name = edit_.name(fmt::format("{}.{}", from_[id].name, what));
+    if (is_again) tensor.name = edit_.name(fmt::format("{}.{}", from_[id].name, what));
     if (is_part) {
-      const auto at = static_cast<std::size_t>(cuts_.dimension[index(x)]);
-      tensor.shape = divided(tensor.shape, at, tensor.shape[at] * ranks_);
+      const auto at = static_cast<std::size_t>(cut);
+      tensor.shape = divided(tensor.shape, at, tensor.shape[at] * ranks_in(id));
     } else {
       tensor.storage = edit_[edit_.map(x)].storage;
     }
     tensor.held_until = no_op;
     const OpKind kind = is_part ? OpKind::AllGather : OpKind::Replicate;
-    return of_blocks[block] = edit_.emit_beside(id, kind, tensor.name, {edit_.map(x)}, tensor);
+    return edit_.emit_beside(id, kind, tensor.name, {edit_.map(x)}, tensor);
+  }
+
+  // What all ranks' heads read of what each has made of its own tokens.
+  void share_parts(OpId id) {
+    for (const TensorId y : from_.outputs(from_[id]))
+      if (cuts_.is_shared[index(y)])
+        edit_.redirect(
+            y,
+            whole_of(id, y, from_.step.sequence_parallel ? sequence_dimension : TensorCuts::whole));
   }
 
   // Whole rows stand for what a rank alone would have written, or the rank's part of the sequence.
@@ -181,7 +204,7 @@ class RankTrace {
     Tensor sum = result_like(y, is_scattered ? "reduce_scatter" : "all_reduce");
     if (is_scattered) {
       const auto at = static_cast<std::size_t>(cuts_.dimension[index(y)]);
-      sum.shape = divided(sum.shape, at, sum.shape[at] / ranks_);
+      sum.shape = divided(sum.shape, at, sum.shape[at] / ranks_in(id));
     }
     const OpKind kind = is_scattered ? OpKind::ReduceScatter : OpKind::AllReduce;
     TensorId now = edit_.emit_beside(id, kind, sum.name, {edit_.map(y)}, sum);
@@ -218,6 +241,11 @@ class RankTrace {
          {.name = edit_.name(op.name + ".targets"), .shape = rows, .dtype = DType::Int64}});
   }
 
+  // That have parts of what the op writes.
+  std::int64_t ranks_in(OpId id) const {
+    return cuts_.ranks_of(from_.outputs(from_[id])[0], from_.step.mesh);
+  }
+
   const Trace& from_;
   const TensorCuts& cuts_;
   const std::int64_t ranks_;
@@ -227,10 +255,7 @@ class RankTrace {
 
 // The loss as if of ranks: of a framework that has but one, however many ranks there are.
 TensorCuts only_loss(const Trace& trace) {
-  TensorCuts cuts;
-  cuts.dimension.assign(trace.tensors.size(), TensorCuts::whole);
-  cuts.is_vocabulary.assign(trace.tensors.size(), false);
-  cuts.part.assign(trace.ops.size(), RankPart::Alike);
+  TensorCuts cuts = TensorCuts::none(trace);
   for (std::size_t i = 1; i < trace.ops.size(); ++i) {
     const Op &scores = trace.ops[i - 1], &loss = trace.ops[i];
     if (scores.kind != OpKind::LogSoftmax || loss.kind != OpKind::NllLoss) continue;

@@ -11,9 +11,11 @@
 #include "base/quoted.h"
 #include "base/units.h"
 #include "simulator/parallel/moved_cut.h"
+#include "simulator/parallel/own_products.h"
 #include "traces/engine_linear.h"
 #include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
+#include "traces/latent_ops.h"
 #include "traces/padding_ops.h"
 #include "traces/scan_ops.h"
 
@@ -34,15 +36,12 @@ class CutSearch {
         ranks_(trace.step.mesh[Axis::Tensor]),
         producer_(trace.tensors.size(), no_op),
         is_part_of_sum_(trace.tensors.size()),
-        is_visited_(trace.tensors.size()),
-        is_answer_(trace.tensors.size()) {
-    cuts_.dimension.assign(trace.tensors.size(), whole);
-    cuts_.is_vocabulary.assign(trace.tensors.size(), false);
-    cuts_.part.assign(trace.ops.size(), RankPart::Alike);
+        own_(own_products(trace)),
+        cuts_(TensorCuts::none(trace)) {
+    cuts_.is_shared = own_.is_shared;
     for (std::size_t i = 0; i < trace.ops.size(); ++i)
       for (const TensorId output : trace.outputs(trace.ops[i]))
         producer_[index(output)] = static_cast<OpId>(i);
-    find_products_of_tokens();
   }
 
   TensorCuts run() && {
@@ -111,20 +110,6 @@ class CutSearch {
     cut(sequence) = sequence_dimension;
   }
 
-  // What each rank multiplies its own tokens by, with a whole weight: in front of the visits of
-  // experts, and behind them (moe_latent_size).
-  void find_products_of_tokens() {
-    for (const Op& op : trace_.ops | std::views::reverse) {
-      if (expert_op(trace_, op) == ExpertOp::Permute) is_visited_[index(input(op))] = true;
-      if (op.kind == OpKind::View && is_visited_[index(output(op))])
-        is_visited_[index(input(op))] = true;
-    }
-    for (const Op& op : trace_.ops) {
-      if (expert_op(trace_, op) == ExpertOp::Unpermute) is_answer_[index(output(op))] = true;
-      if (op.kind == OpKind::View) is_answer_[index(output(op))] = is_answer_[index(input(op))];
-    }
-  }
-
   bool is_sequence_cut_from(OpId op) const {
     return trace_.step.sequence_parallel &&
            std::ranges::none_of(cuts_.scatters, [&](const SequenceScatter& scatter) {
@@ -134,6 +119,10 @@ class CutSearch {
 
   void visit(OpId id) {
     const Op& op = trace_[id];
+    if (op.kind != OpKind::Opaque && std::ranges::any_of(trace_.inputs(op), [&](TensorId x) {
+          return cuts_.is_of_expert[index(x)];
+        }))
+      mark_of_expert(trace_.outputs(op));
     switch (op.kind) {
       case OpKind::Linear:
         return linear(id, op);
@@ -184,6 +173,7 @@ class CutSearch {
         if (is_opaque(trace_, op, padding_of_pairs_operation)) return need_whole(op);
         if (is_opaque(trace_, op, fill_operation) || is_opaque(trace_, op, square_operation))
           return elementwise(op, true);
+        if (is_of_each_head(trace_, op)) return elementwise(op, false);
         if (const auto kind = scan_op(trace_, op)) return scan(op, *kind);
         refuse("{} is opaque: nobody knows which part of it a rank would have", quoted(op.name));
       case OpKind::MsLayerNorm:
@@ -213,7 +203,7 @@ class CutSearch {
 
   void linear(OpId id, const Op& op) {
     const TensorId x = input(op), y = output(op);
-    if (is_visited_[index(y)] || is_answer_[index(x)]) return void(cut(y) = cut(x));
+    if (own_.is_made[index(y)]) return void(cut(y) = cut(x));
     if (is_cut_at_back(x)) {
       cuts_.part[index(id)] = RankPart::Rows;
       cut_weight(input(op, 1), 1, false);
@@ -257,11 +247,13 @@ class CutSearch {
 
   // Weights have no other readers than what casts them.
   void cut_weight(TensorId weight, std::int8_t dimension, bool is_vocabulary) {
+    const bool is_of_expert = cuts_.is_of_expert[index(weight)];
     for (;;) {
       if (cut(weight) != whole && cut(weight) != dimension)
         refuse("{} would be cut by rows and by columns", name_of(weight));
       cut(weight) = dimension;
       cuts_.is_vocabulary[index(weight)] = is_vocabulary;
+      cuts_.is_of_expert[index(weight)] = is_of_expert;
       const OpId made_by = producer_[index(weight)];
       if (made_by == no_op) return;
       if (trace_[made_by].kind != OpKind::Cast)
@@ -340,30 +332,38 @@ class CutSearch {
     for (const TensorId y : trace_.outputs(op)) {
       const std::int8_t moved = moved_cut(transform, shape(x), cut(x), shape(y));
       if (moved == whole) need_whole(op);
-      cut(y) = moved;
+      cut(y) = own_.is_shared[index(y)] ? whole : moved;
       cuts_.is_vocabulary[index(y)] = cuts_.is_vocabulary[index(x)];
     }
   }
 
-  // Visits of a rank's own tokens are gathered where they are sorted, of experts of which each rank
-  // has some columns; a second sort adds up. Whole experts take them as they are.
+  // Visits of a rank's own tokens are gathered where they are sorted, of experts of which the ranks
+  // around it have some columns each; a second sort adds up. Whole experts take them as they are.
   void expert(OpId id, ExpertOp kind) {
     const Op& op = trace_[id];
     const TensorId x = input(op), y = output(op);
     if (kind == ExpertOp::Gate && cut(x) == whole)
       refuse("experts are shared by ranks that have some tokens each (add --sp)");
-    if (trace_.step.mesh.whole_experts) return keep_rows(op);
     if (kind == ExpertOp::Product || kind == ExpertOp::ProductOfEach) return product_of_experts(op);
-    if (is_activation(kind)) return void(cut(y) = cut(x));
+    if (is_activation(kind)) {
+      if (cuts_.is_of_expert[index(x)]) mark_of_expert(trace_.outputs(op));
+      return void(cut(y) = cut(x));
+    }
+    const bool is_cut_up = trace_.step.mesh.ranks_of_expert() > 1;
     if (kind == ExpertOp::Sort && is_part_of_sum_[index(x)]) {
-      cuts_.part[index(id)] = RankPart::Rows;
+      if (is_cut_up) cuts_.part[index(id)] = RankPart::Rows;
+      mark_of_expert(trace_.outputs(op));
       return sum(id, y, row_dimension);
     }
     if (kind == ExpertOp::Sort && cut(x) != whole) {
-      cuts_.part[index(id)] = RankPart::Columns;
-      return;
+      if (is_cut_up) cuts_.part[index(id)] = RankPart::Columns;
+      return mark_of_expert(trace_.outputs(op));
     }
     keep_rows(op);
+  }
+
+  void mark_of_expert(std::span<const TensorId> tensors) {
+    for (const TensorId tensor : tensors) cuts_.is_of_expert[index(tensor)] = true;
   }
 
   void keep_rows(const Op& op) {
@@ -391,9 +391,9 @@ class CutSearch {
 
   void product_of_experts(const Op& op) {
     const TensorId x = input(op), y = output(op);
-    if (trace_.step.mesh.whole_experts) {
-      keep_rows(op);
-    } else if (is_cut_at_back(x)) {
+    mark_of_expert(trace_.outputs(op));
+    mark_of_expert(trace_.inputs(op).subspan(1));
+    if (is_cut_at_back(x)) {
       cut_weight(input(op, 1), 1, false);
       is_part_of_sum_[index(y)] = true;
     } else {
@@ -423,13 +423,14 @@ class CutSearch {
       common = std::gcd(common, size);
       const bool is_worse =
           worst == no_tensor || (shape(id).rank() == 4 && shape(worst).rank() != 4);
-      if (size % ranks_ != 0 && is_worse) worst = id;
+      if (size % cuts_.ranks_of(id, trace_.step.mesh) != 0 && is_worse) worst = id;
     }
     if (worst == no_tensor) return;
     Mesh nearest = trace_.step.mesh;
     const std::int64_t both = nearest[Axis::Data] * ranks_;  // as many GPUs
     nearest[Axis::Tensor] = nearest_divisor(std::gcd(common, both), ranks_);
     nearest[Axis::Data] = both / nearest[Axis::Tensor];
+    if (nearest.expert_tensor > 0) nearest = with_ranks_of_expert(nearest, nearest.expert_tensor);
     nearest.experts = std::gcd(nearest.experts, nearest.expert_ranks());
     refuse("{} has {} {}, which {} ranks cannot share (nearest: --mesh {})", name_of(worst),
            shape(worst)[static_cast<std::size_t>(cut(worst))], counted_in(worst), ranks_,
@@ -444,15 +445,24 @@ class CutSearch {
 
   const Trace& trace_;
   const std::int64_t ranks_;
-  std::vector<OpId> producer_;                ///< by tensor
-  std::vector<bool> is_part_of_sum_;          ///< by tensor: of products of experts
-  std::vector<bool> is_visited_, is_answer_;  ///< by tensor: tokens as experts read and write them
+  std::vector<OpId> producer_;        ///< by tensor
+  std::vector<bool> is_part_of_sum_;  ///< by tensor: of products of experts
+  const OwnProducts own_;
   OpId table_ = no_op;
   std::vector<bool> is_head_;  ///< by op
   TensorCuts cuts_;
 };
 
 }  // namespace
+
+TensorCuts TensorCuts::none(const Trace& trace) {
+  const std::vector<bool> no_tensors(trace.tensors.size());
+  return {.dimension = std::vector<std::int8_t>(trace.tensors.size(), whole),
+          .is_vocabulary = no_tensors,
+          .is_of_expert = no_tensors,
+          .is_shared = no_tensors,
+          .part = std::vector<RankPart>(trace.ops.size(), RankPart::Alike)};
+}
 
 TensorCuts find_cuts(const Trace& trace) { return CutSearch(trace).run(); }
 

@@ -33,8 +33,21 @@ struct TensorCuts {
   std::vector<std::int8_t> dimension;  ///< by tensor: which is dealt out, or whole
   /// By tensor: the dimension counts words, which are filled up to a multiple of 128 per rank.
   std::vector<bool> is_vocabulary;
+  /// By tensor: visits of experts, or what is cut of these; fewer ranks may have parts of the same
+  /// expert (Mesh::ranks_of_expert()), and visits are dealt out among the others.
+  std::vector<bool> is_of_expert;
+  /// By tensor: ranks gather the parts of their tokens at once, and the dimension is that of what
+  /// is gathered.
+  std::vector<bool> is_shared;
   std::vector<RankPart> part;             ///< by op
   std::vector<SequenceScatter> scatters;  ///< in order; an encoder's and a decoder's
+
+  /// All whole, of a trace.
+  static TensorCuts none(const Trace& trace);
+  /// Among how many ranks of the mesh the dimension is dealt out.
+  std::int64_t ranks_of(TensorId tensor, const Mesh& mesh) const {
+    return is_of_expert[index(tensor)] ? mesh.ranks_of_expert() : mesh[Axis::Tensor];
+  }
 };
 
 /// How the tp ranks of the step's mesh cut it. InputError if they cannot, with the nearest mesh

@@ -88,6 +88,19 @@ void TraceEdit::copy_operands(std::span<const TensorId> old) {
   for (const TensorId tensor : old) to_.operands.push_back(map(tensor));
 }
 
+// What lies in the memory of the first input lies in that of what stands for it.
+void TraceEdit::follow_input0(const Op& old, std::uint32_t first_operand, std::size_t inputs) {
+  if (inputs == 0) return;
+  const TensorId storage = from_[from_.inputs(old)[0]].storage;
+  const TensorId now = to_[to_.operands[first_operand]].storage;
+  const std::size_t outputs = to_.operands.size() - first_operand - inputs;
+  for (std::size_t i = 0; i < outputs; ++i) {
+    const TensorId y = from_.outputs(old)[i];
+    if (from_[y].storage == storage && storage != y)
+      to_.tensors[index(to_.operands[first_operand + inputs + i])].storage = now;
+  }
+}
+
 // The operands from `first_operand` on are the op's, inputs first.
 void TraceEdit::append(Op op, std::uint32_t first_operand, std::size_t inputs,
                        std::span<const Attribute> attributes) {
@@ -119,6 +132,7 @@ void TraceEdit::copy_as(OpId id, OpKind kind, std::size_t inputs, std::size_t ou
   const std::uint32_t first = next_operand();
   copy_operands(from_.inputs(from_[id]).first(inputs));
   copy_operands(from_.outputs(from_[id]).first(outputs));
+  follow_input0(from_[id], first, inputs);
   for (const Tensor& tensor : extra) to_.operands.push_back(add_tensor(tensor));
   new_op_[index(id)] = static_cast<OpId>(to_.ops.size());
   append(std::move(op), first, inputs, from_.attributes_of(from_[id]));
@@ -139,6 +153,7 @@ void TraceEdit::copy_with_input0(OpId id, TensorId input) {
   to_.operands.push_back(input);
   copy_operands(from_.inputs(op).subspan(1));
   copy_operands(from_.outputs(op));
+  follow_input0(op, first, op.inputs);
   new_op_[index(id)] = static_cast<OpId>(to_.ops.size());
   append(op, first, op.inputs, from_.attributes_of(op));
 }

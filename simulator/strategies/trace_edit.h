@@ -71,6 +71,7 @@ class TraceEdit {
  private:
   std::uint32_t next_operand() const { return static_cast<std::uint32_t>(to_.operands.size()); }
   void copy_operands(std::span<const TensorId> old);
+  void follow_input0(const Op& old, std::uint32_t first_operand, std::size_t inputs);
   void append(Op op, std::uint32_t first_operand, std::size_t inputs,
               std::span<const Attribute> attributes);
   TensorId add_tensor(Tensor tensor);

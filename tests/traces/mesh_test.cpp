@@ -31,23 +31,26 @@ TEST(Mesh, IsReadInAnyOrderAndWrittenInItsOwn) {
   EXPECT_EQ(parse_mesh("1"), Mesh());
 }
 
-// As many ranks as tp cut an expert unless etp=1 says that none do.
-TEST(Mesh, SaysWhetherExpertsAreWhole) {
+// As many ranks as tp cut an expert unless etp says that fewer do.
+TEST(Mesh, SaysHowManyRanksCutAnExpert) {
   const Mesh whole = parse_mesh("etp=1,tp=2,dp=4,ep=8");
-  EXPECT_TRUE(whole.whole_experts);
+  EXPECT_EQ(whole.ranks_of_expert(), 1);
   EXPECT_EQ(to_text(whole), "dp=4,tp=2,ep=8,etp=1");
   EXPECT_EQ(parse_mesh(to_text(whole)), whole);
+  const Mesh half = parse_mesh("dp=4,tp=4,ep=8,etp=2");
+  EXPECT_EQ(half.ranks_of_expert(), 2);
+  EXPECT_EQ(to_text(half), "dp=4,tp=4,ep=8,etp=2");
   EXPECT_EQ(parse_mesh("dp=4,tp=2,ep=4,etp=2"), parse_mesh("dp=4,tp=2,ep=4"));
+  EXPECT_EQ(parse_mesh("dp=4,tp=2,ep=4").ranks_of_expert(), 2);
   EXPECT_EQ(to_text(parse_mesh("etp=1")), "etp=1");
 }
 
 TEST(Mesh, ExpertsAreSharedAmongReplicasOrAllRanksOfAStage) {
   const Mesh cut = parse_mesh("pp=2,dp=4,cp=3,tp=2,ep=4");
   EXPECT_EQ(cut.expert_ranks(), 4 * 3);
-  EXPECT_EQ(cut.expert_stride(), 2);
   const Mesh whole = parse_mesh("pp=2,dp=4,cp=3,tp=2,ep=8,etp=1");
   EXPECT_EQ(whole.expert_ranks(), 4 * 3 * 2);
-  EXPECT_EQ(whole.expert_stride(), 1);
+  EXPECT_EQ(parse_mesh("pp=2,dp=4,cp=3,tp=4,ep=8,etp=2").expert_ranks(), 4 * 3 * 2);
 }
 
 TEST(Mesh, GpusAreTheProductAndStridesThatOfInnerAxes) {
@@ -70,9 +73,12 @@ TEST(Mesh, MistakesAreToldWithWhatIsLegal) {
             "mesh: ep=3 does not divide the 8 ranks of dp · cp (nearest: ep=2)");
   EXPECT_EQ(error("dp=4,tp=2,ep=3,etp=1"),
             "mesh: ep=3 does not divide the 8 ranks of dp · cp · tp (nearest: ep=2)");
-  EXPECT_EQ(
-      error("dp=4,tp=4,ep=2,etp=2"),
-      "mesh: etp=2: an expert is whole, or cut by all tensor-parallel ranks (etp=1 or etp=4)");
+  EXPECT_EQ(error("dp=4,tp=4,ep=3,etp=2"),
+            "mesh: ep=3 does not divide the 8 ranks of dp · cp · tp / etp (nearest: ep=2)");
+  EXPECT_EQ(error("dp=4,tp=4,ep=2,etp=3"),
+            "mesh: etp=3 does not divide the 4 ranks of tp (nearest: etp=2)");
+  EXPECT_EQ(error("dp=4,tp=4,etp=2"),
+            "mesh: etp=2 is of experts that ranks share (give ep=2 or more, or leave etp=2 out)");
   EXPECT_EQ(error("dp=4,tp=2,etp=1"),
             "mesh: etp=1 is of experts that ranks share (give ep=2 or more, or leave etp=1 out)");
   EXPECT_NE(error(""), "");
@@ -89,6 +95,12 @@ TEST(Mesh, IsFittedToTheGpus) {
 TEST(Mesh, TheNearestMeshKeepsInnerAxesFirst) {
   EXPECT_EQ(error_of([] { fitted(parse_mesh("dp=2,tp=5"), 12, true); }),
             "--mesh dp=2,tp=5 is of 10 GPUs, and --gpus says 12 (nearest: --mesh dp=3,tp=4)");
+}
+
+TEST(Mesh, TheNearestMeshHasExpertsThatItsRanksCanCut) {
+  EXPECT_EQ(error_of([] { fitted(parse_mesh("dp=6,tp=6,ep=3,etp=3"), 12, true); }),
+            "--mesh dp=6,tp=6,ep=3,etp=3 is of 36 GPUs, and --gpus says 12 (nearest: --mesh "
+            "dp=2,tp=6,ep=2,etp=3)");
 }
 
 TEST(Sharding, IsReadAndWrittenWithItsOptions) {

@@ -84,7 +84,7 @@ DecoderConfig with_latent(Fields& root, const DecoderConfig& usual, std::int64_t
 ModelConfig read_deepseek_v2(Fields& root) {
   const DecoderConfig usual{.family = "deepseek-v2", .key_heads = 0, .head_width = 64};
   DecoderConfig config = with_latent(root, usual, 0);
-  config.latent.turns_complex = true;
+  config.latent.turn = LatentTurn::Complex;
   refuse(root, "mlp_bias", "biases of experts");
   config.experts = sorted_experts_of(root);
   return config;

@@ -32,6 +32,13 @@ std::int64_t usual_mlp(std::int64_t width, bool is_gated) {
   return is_gated ? width * 8 / 3 / 64 * 64 : 4 * width;
 }
 
+bool router_is_wide(Fields& root) {
+  const std::string_view name = root.text_or("moe_router_dtype", "");
+  if (!name.empty() && name != "fp32")
+    fail_at(root, "moe_router_dtype", "not simulated; use fp32, or leave it out");
+  return !name.empty();
+}
+
 ExpertsConfig experts_of(Fields& root, const DecoderConfig& config) {
   ExpertsConfig experts{.count = count(root, "num_experts", 0, most_experts)};
   if (experts.count == 0) return experts;
@@ -40,6 +47,7 @@ ExpertsConfig experts_of(Fields& root, const DecoderConfig& config) {
   experts.width = count(root, "moe_ffn_hidden_size", config.mlp, widest);
   experts.shared_width = count(root, "moe_shared_expert_intermediate_size", 0, widest);
   experts.is_grouped = root.boolean_or("moe_grouped_gemm", true);
+  experts.wide_router = router_is_wide(root);
   experts.gates_shared = root.boolean_or("moe_shared_expert_gate", false);
   if (config.mlp_bias)
     fail_at(root, "add_bias_linear", "biases of experts are not simulated; set it to false");
@@ -82,6 +90,31 @@ DecoderConfig megatron_decoder(Fields& root, std::string_view family) {
   if (root.boolean_or("qk_layernorm", false))
     config.head_norm = config.norm == NormForm::Rms ? HeadNorm::PerHead : HeadNorm::LayerPerHead;
   return config;
+}
+
+// MLATransformerConfig, with the defaults of the command line. Norms of q and k are those of the
+// narrow tensors; kernels turn heads unless words have learned positions, too.
+void read_latent(Fields& root, DecoderConfig& config) {
+  if (!root.boolean_or("multi_latent_attention", false)) return;
+  if (config.key_heads != config.heads)
+    fail_at(root, "num_query_groups", "keys come out of what all heads share; leave it out");
+  const bool is_fused = !config.learned_positions && root.boolean_or("apply_rope_fusion", true);
+  LatentConfig& latent = config.latent;
+  latent = {.query_rank = root.find("q_lora_rank") ? count(root, "q_lora_rank", 0, widest) : 0,
+            .key_rank = count(root, "kv_lora_rank", 32, widest),
+            .plain_width = count(root, "qk_head_dim", 128, widest),
+            .rotary_width = count(root, "qk_pos_emb_head_dim", 64, widest),
+            .value_width = count(root, "v_head_dim", 128, widest),
+            .turn = is_fused ? LatentTurn::Fused : LatentTurn::Called,
+            .norm = {},
+            .epsilon = config.epsilon};
+  if (config.head_norm != HeadNorm::None) latent.norm = config.norm;
+  if (latent.rotary_width % 2 != 0)
+    fail_at(root, "qk_pos_emb_head_dim", "positions turn pairs; use an even number");
+  config.head_norm = HeadNorm::None;
+  config.qkv_bias = config.packed_qkv = false;
+  config.head_width = latent.plain_width + latent.rotary_width;
+  config.rotary_width = latent.rotary_width;
 }
 
 // "MEM*/*E/*E": blocks, then those that predict each further token.
@@ -133,6 +166,7 @@ ModelConfig read_megatron_gpt(Fields& root) {
   DecoderConfig config = megatron_decoder(root, "megatron-gpt");
   config.depth = count(root, "num_layers", 12, most_blocks);
   config.learned_positions = has_learned_positions(root);
+  read_latent(root, config);
   config.experts = experts_of(root, config);
   return config;
 }

@@ -191,14 +191,16 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
   const std::int64_t keys = tokens + prefix_tokens(b.step().tuning);
   settle_attention(b, attention, "attention_mask" + suffix, {1, 1, tokens, keys}, stream,
                    fill::CausalMask{view.window});
-  if (config.learned_positions || !config.has_positions) return attention;
+  const bool turns = !config.learned_positions || config.latent.key_rank > 0;
+  if (!turns || !config.has_positions) return attention;
   const Shape table = {tokens, config.rotary_width ? config.rotary_width : config.head_width};
-  const DType kept = config.rotates_in_fp32 ? DType::Float32 : stream;
+  const bool is_rounded_later = config.latent.turn == LatentTurn::Called;
+  const DType kept = config.rotates_in_fp32 || is_rounded_later ? DType::Float32 : stream;
   if (view.tables != nullptr) {
     attention.cosine = view.tables->cosine, attention.sine = view.tables->sine;
     return attention;
   }
-  if (config.latent.turns_complex) {  // a wave and its cosine beside each other
+  if (config.latent.turn == LatentTurn::Complex) {  // a wave and its cosine beside each other
     attention.cosine = b.input("rope.waves" + suffix, table, DType::Float32,
                                fill::RotaryTable{fill::Wave::Pairs, view.rotary});
     return attention;
@@ -370,8 +372,11 @@ HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int6
 
 // Up to transformers 4.57 Nemotron-H's class is that of NVIDIA's own file, which comes with the
 // weights and whose norms multiply by the weight in fp32. Megatron-LM has its own attention, with
-// one product for q, k and v.
+// one product for q, k and v, and turns latent heads by its kernels unless its own names say other.
 DecoderConfig in_version(const TraceBuilder& b, DecoderConfig config) {
+  const bool is_of_transformers = config.latent.turn < LatentTurn::Called;
+  if (b.framework().megatron && config.latent.key_rank > 0 && is_of_transformers)
+    config.latent.turn = LatentTurn::Fused;
   if (config.family != "nemotron-h") return config;
   if (b.framework().megatron) {
     config.own_attention = false;

@@ -2,6 +2,8 @@
 // ways in which a block puts them around its shortcut.
 #pragma once
 
+#include <optional>
+
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -75,6 +77,14 @@ enum class RouterForm : std::uint8_t {
   SoftmaxSorted,    ///< tokens are sorted by expert, and weighted when all have answered (V2)
 };
 
+/// How the parts of heads turn that have positions.
+enum class LatentTurn : std::uint8_t {
+  Sorted,   ///< pairs lie beside each other and are sorted first (DeepSeek-V3)
+  Complex,  ///< pairs are complex numbers in fp32 (DeepSeek-V2)
+  Called,   ///< as Sorted, by Megatron-LM's code, which makes its tables in each call
+  Fused,    ///< by Megatron-LM's kernels, which write whole keys, and values apart from them
+};
+
 /// Attention whose keys and values come out of a narrow tensor that all heads share
 /// (arXiv 2405.04434).
 struct LatentConfig {
@@ -82,7 +92,9 @@ struct LatentConfig {
   std::int64_t key_rank = 0;    ///< of that of keys and values; 0: not this attention
   std::int64_t plain_width = 128, rotary_width = 64;  ///< of a head of q and k
   std::int64_t value_width = 128;
-  bool turns_complex = false;  ///< pairs are complex numbers in fp32 (DeepSeek-V2)
+  LatentTurn turn = LatentTurn::Sorted;
+  std::optional<NormForm> norm = NormForm::Rms;  ///< of the narrow tensors, if they have any
+  double epsilon = 1e-6;                         ///< of these; DeepseekV3RMSNorm's default
 
   bool operator==(const LatentConfig&) const = default;
 };
@@ -99,6 +111,7 @@ struct ExpertsConfig {
   bool float_shares = false;      ///< the weights stay fp32 (Mixtral's since transformers 5)
   bool is_grouped = true;         ///< Megatron-LM's are products of all (--moe-grouped-gemm)
   bool is_gated = true;           ///< … the MLP of each; else plain (Nemotron 3)
+  bool wide_router = false;       ///< … its router computes in fp32 (--moe-router-dtype)
   std::int64_t latent = 0;        ///< width of what experts read and write; 0: the model's
   RouterForm router = RouterForm::Softmax;
   std::int64_t groups = 1, best_groups = 1;  ///< experts are picked from the best groups

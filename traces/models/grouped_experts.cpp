@@ -5,7 +5,8 @@
 //
 //   tokens ─permute─► visits ─sort─► ─fc1─► ─act · share─► ─fc2─► ─sort─► ─unpermute─► tokens
 //
-// Ranks that have some of the experts each exchange visits between permute and sort.
+// Ranks that have some of the experts each exchange visits between permute and sort; where they
+// gather all tokens (--ep-form all-gather) those are permuted, and nothing is sorted.
 #include <array>
 
 #include "traces/expert_ops.h"
@@ -37,6 +38,8 @@ struct GroupedMixture {
     TensorId tokens;  ///< of which token each is
   };
 
+  bool gathers_tokens() const { return b.step().expert_form == ExpertForm::AllGather; }
+
   // The router reads tokens as they are, experts what `read` is made of them.
   Visits permuted(TensorId tokens, TensorId read) const {
     const std::int64_t count = b.shape(tokens)[0], visits = count * config.per_token;
@@ -44,25 +47,28 @@ struct GroupedMixture {
     const Shape all = {count, config.count}, picks = {count, config.per_token};
     const TensorId weight =
         b.to_compute(b.parameter(name + ".router.weight", {config.count, b.shape(tokens)[1]}));
+    const DType of_shares = config.wide_router ? DType::Float32 : dtype;
     const TensorId logits = emit(ExpertOp::Gate, ".router", std::array{tokens, weight},
-                                 std::array{OutputSpec{"", all, dtype}});
+                                 std::array{OutputSpec{"", all, of_shares}});
     const TensorId shares =
         emit(ExpertOp::Pick, ".router.pick", std::array{logits},
-             std::array{OutputSpec{"", all, dtype}, OutputSpec{"map", all, DType::Bool},
+             std::array{OutputSpec{"", all, of_shares}, OutputSpec{"map", all, DType::Bool},
                         OutputSpec{"experts", picks, DType::Int64},
                         OutputSpec{"softmax", picks, DType::Float32}});
     const TensorId rows = emit(ExpertOp::Permute, ".permute", std::array{read, after(shares, 1)},
                                std::array{OutputSpec{"", {visits, b.shape(read)[1]}, dtype},
                                           OutputSpec{"tokens", {visits}, DType::Int64},
                                           OutputSpec{"places", {visits}, DType::Int64}});
+    const bool gathers = gathers_tokens();
     const TensorId of_visits =
-        emit(ExpertOp::Weigh, ".permute.shares", std::array{shares, after(rows, 2)},
-             std::array{OutputSpec{"", {visits, 1}, dtype}});
+        emit(gathers ? ExpertOp::PickShares : ExpertOp::Weigh, ".permute.shares",
+             std::array{shares, gathers ? after(shares, 1) : after(rows, 2)},
+             std::array{OutputSpec{"", {visits, 1}, of_shares}});
     return {b.local(rows), b.local(of_visits), after(rows, 1)};
   }
 
   TensorId sorted(const std::string& suffix, TensorId visits) const {
-    if (config.count == 1) return visits;
+    if (config.count == 1 || gathers_tokens()) return visits;
     return emit(ExpertOp::Sort, suffix, std::array{visits},
                 std::array{OutputSpec{"", b.shape(visits), b[visits].dtype}});
   }
@@ -99,7 +105,9 @@ struct GroupedMixture {
     } else {
       y = activation(b, expert, x, inside.activation);
     }
-    return b.mul(expert + ".weighted", y, shares);
+    const DType dtype = b[y].dtype;
+    y = b.mul(expert + ".weighted", y, shares);
+    return b[y].dtype == dtype ? y : b.cast(expert + ".rounded", y, dtype);
   }
 
   TensorId with_shared(TensorId x, TensorId sum) const {

@@ -1,12 +1,17 @@
-// Op by op, as modeling_deepseek_v2.py and modeling_deepseek_v3.py of transformers 4.57 write it.
+// Op by op, as modeling_deepseek_v2.py and modeling_deepseek_v3.py of transformers 4.57 write it,
+// and Megatron-LM's core (core/transformer/multi_latent_attention.py).
 #include "traces/models/latent_attention.h"
 
 #include <array>
 
+#include "traces/latent_ops.h"
+
 namespace tidemark {
 namespace {
 
-constexpr double own_epsilon = 1e-6;  // DeepseekV3RMSNorm's default
+// original_max_position_embeddings of Megatron-LM's MLATransformerConfig: of the tables that each
+// layer makes when it is built.
+constexpr std::int64_t usual_positions = 4096;
 
 struct Latent {
   TraceBuilder& b;
@@ -22,11 +27,15 @@ struct Latent {
                   LayoutTransform::SplitHeads);
   }
 
+  TensorId normed(const char* which, TensorId x) const {
+    return latent.norm ? norm(b, name + which, x, *latent.norm, latent.epsilon) : x;
+  }
+
   TensorId queries(TensorId x) const {
     const std::int64_t width = attention.heads * head_width();
     if (latent.query_rank > 0) {
       x = b.linear(name + ".q_a", x, latent.query_rank, attention.qkv_bias);
-      x = b.rms_norm(name + ".q_a_norm", x, own_epsilon);
+      x = normed(".q_a_norm", x);
     }
     const TensorId q = b.linear(name + (latent.query_rank > 0 ? ".q_b" : ".q"), x, width, false);
     return by_head(".q.heads", b.local(q), head_width());
@@ -45,36 +54,102 @@ struct Latent {
     return b.cast(name + which + ".round", y, b[x].dtype);
   }
 
-  // The pairs of a head lie beside each other and are sorted first, into new memory.
+  // The pairs of a head lie beside each other and are sorted first, into new memory. Megatron-LM's
+  // code rounds its waves anew for q and for k, and joins what is turned with an empty rest.
   TensorId turned(const std::string& which, TensorId x) const {
-    if (latent.turns_complex) return turned_complex(which, x);
+    if (latent.turn == LatentTurn::Complex) return turned_complex(which, x);
     const OutputSpec sorted{"", b.shape(x), b[x].dtype};
     x = b.opaque(name + which + ".sorted", std::array{x}, std::span(&sorted, 1),
                  {.operation = "aten::clone", .gradients = 1, .computes = Formula::SortPairs});
-    return b.rope(name + which + "_rope", x, attention.cosine, attention.sine);
+    const std::string rope = name + which + "_rope";
+    if (latent.turn != LatentTurn::Called) return b.rope(rope, x, attention.cosine, attention.sine);
+    const TensorId cosine = b.cast(rope + ".cos", attention.cosine, b[x].dtype);
+    const TensorId sine = b.cast(rope + ".sin", attention.sine, b[x].dtype);
+    const TensorId y = b.rope(rope, x, cosine, sine);
+    return b.concat(rope + ".join", std::array{y}, b.shape(y));
+  }
+
+  // The kernel turns q where it is; here the result has memory of its own, as what runs in place
+  // may not run again, and a checkpoint runs it again.
+  TensorId turned_queries(TensorId q) const {
+    const OutputSpec turned{"", b.shape(q), b[q].dtype};
+    return b.opaque(name + ".q_rope", std::array{q, attention.cosine, attention.sine},
+                    std::span(&turned, 1),
+                    {.operation = std::string(turned_queries_operation),
+                     .gradients = 0b1,
+                     .handed_on = 0b1,
+                     .saved = input_bit(1) | input_bit(2)});
+  }
+
+  struct KeysAndValues {
+    TensorId keys, values;
+  };
+
+  KeysAndValues split_keys(TensorId kv, TensorId shared) const {
+    const std::array outputs = {
+        OutputSpec{"", b.shape(kv).with_back(head_width()), b[kv].dtype},
+        OutputSpec{"v", b.shape(kv).with_back(latent.value_width), b[kv].dtype}};
+    const TensorId keys = b.opaque(
+        name + ".k_rope", std::array{kv, shared, attention.cosine, attention.sine}, outputs,
+        {.operation = std::string(split_keys_operation),
+         .gradients = 0b11,
+         .saved = input_bit(2) | input_bit(3)});
+    return {keys, b.trace().outputs(b.trace().ops.back())[1]};
+  }
+
+  // Angles of all tokens, and their waves: each layer has its own (YarnRotaryEmbedding of
+  // core/models/common/embeddings). Kernels make theirs anew for the tokens at hand.
+  void keep_tables(std::int64_t tokens) const {
+    const bool is_fused = latent.turn == LatentTurn::Fused;
+    if (!is_fused && latent.turn != LatentTurn::Called) return;
+    const Shape waves = {is_fused ? tokens : usual_positions, latent.rotary_width};
+    b.buffer(name + ".rope.angles", {tokens, latent.rotary_width}, DType::Float32);
+    b.buffer(name + ".rope.cos_cached", waves, b.base_dtype());
+    b.buffer(name + ".rope.sin_cached", waves, b.base_dtype());
+  }
+
+  // Kernels read heads as they are.
+  std::vector<TensorId> parts_of(const std::string& which, TensorId x, std::int64_t width,
+                                 std::string_view rest) const {
+    if (latent.turn == LatentTurn::Fused) return {};
+    const Shape all = b.shape(x);
+    return b.split(name + which + ".parts", x,
+                   {all.with_back(latent.plain_width), all.with_back(width)}, {"plain", rest});
+  }
+
+  Heads joined(const std::vector<TensorId>& q, const std::vector<TensorId>& kv,
+               TensorId shared) const {
+    const Shape all = b.shape(q[0]).with_back(head_width());
+    const TensorId q_turned = b.local(turned(".q", q[1])), k_turned = b.local(turned(".k", shared));
+    const TensorId queries = b.local(b.concat(name + ".q.join", std::array{q[0], q_turned}, all));
+    const TensorId keys = b.local(b.concat(name + ".k.join", std::array{kv[0], k_turned}, all));
+    return {queries, keys, kv[1]};
+  }
+
+  Heads fused(TensorId q, TensorId kv, TensorId shared) const {
+    const auto [keys, values] = split_keys(kv, shared);
+    return {b.local(turned_queries(q)), b.local(keys), values};
   }
 
   TensorId operator()(TensorId x) const {
     const std::int64_t batch = b.shape(x)[0], tokens = b.shape(x)[1], width = b.shape(x)[2];
-    const std::int64_t plain = latent.plain_width, turns = latent.rotary_width;
-    const Shape all = {batch, attention.heads, tokens, head_width()};
-    const Shape still = all.with_back(plain), rotating = all.with_back(turns);
-    const auto q = b.split(name + ".q.parts", queries(x), {still, rotating}, {"plain", "turns"});
+    const std::int64_t turns = latent.rotary_width;
+    keep_tables(tokens);
+    const TensorId q = queries(x);
+    const auto q_parts = parts_of(".q", q, turns, "turns");
     const TensorId narrow =
         b.linear(name + ".kv_a", x, latent.key_rank + turns, attention.qkv_bias);
     const auto of_all =
         b.split(name + ".kv_a.parts", b.local(narrow),
                 {{batch, tokens, latent.key_rank}, {batch, tokens, turns}}, {"narrow", "turns"});
-    TensorId kv = b.rms_norm(name + ".kv_a_norm", of_all[0], own_epsilon);
-    kv = b.linear(name + ".kv_b", kv, attention.heads * (plain + latent.value_width), false);
-    kv = by_head(".kv.heads", b.local(kv), plain + latent.value_width);
-    const auto k_v =
-        b.split(name + ".kv.parts", kv, {still, all.with_back(latent.value_width)}, {"plain", "v"});
+    TensorId kv = normed(".kv_a_norm", of_all[0]);
+    const std::int64_t of_head = latent.plain_width + latent.value_width;
+    kv = b.linear(name + ".kv_b", kv, attention.heads * of_head, false);
+    kv = by_head(".kv.heads", b.local(kv), of_head);
+    const auto kv_parts = parts_of(".kv", kv, latent.value_width, "v");
     const TensorId shared = b.view(name + ".k.turns", of_all[1], {batch, 1, tokens, turns});
-    const TensorId q_turned = b.local(turned(".q", q[1])), k_turned = b.local(turned(".k", shared));
-    const TensorId queries = b.local(b.concat(name + ".q.join", std::array{q[0], q_turned}, all));
-    const TensorId keys = b.local(b.concat(name + ".k.join", std::array{k_v[0], k_turned}, all));
-    const TensorId mixed = attention_core(b, name, queries, keys, k_v[1], attention);
+    const Heads heads = q_parts.empty() ? fused(q, kv, shared) : joined(q_parts, kv_parts, shared);
+    const TensorId mixed = attention_core(b, name, heads.q, heads.k, heads.v, attention);
     return b.linear(name + ".o", mixed, width, attention.out_bias);
   }
 };

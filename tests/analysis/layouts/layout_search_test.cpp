@@ -172,11 +172,11 @@ TEST(LayoutSearch, TriesWholeExpertsOfAllRanksOfAStage) {
   request.scenario.model = small_mixture();
   request.scenario.step.framework = "megatron";
   request.scenario.step.sequence_parallel = true;
-  request.scenario.step.mesh.whole_experts = true;
+  request.scenario.step.mesh.expert_tensor = 1;
   request.shardings = {parse_sharding("megatron")};
   std::set<std::pair<std::int64_t, std::int64_t>> tried;
   for (const MeshLayout& layout : enumerate_layouts(request).layouts) {
-    EXPECT_EQ(layout.mesh.whole_experts, layout.mesh[Axis::Tensor] > 1);
+    EXPECT_EQ(layout.mesh.expert_tensor, layout.mesh[Axis::Tensor] > 1 ? 1 : 0);
     if (layout.mesh[Axis::Pipeline] == 1)
       tried.insert({layout.mesh[Axis::Tensor], layout.mesh.experts});
   }

@@ -195,10 +195,12 @@ TEST(ExpertParallel, GroupsAreNeighboursAndThoseWithTheSameExperts) {
   options.mesh[Axis::Tensor] = 2;
   Interconnect joined;
   joined.gpus_per_node = 8;
-  const RankGroup visits = group_of(options, {Pattern::AllToAll, Axis::Data, {}}, joined);
+  const RankGroup visits =
+      group_of(options, {Pattern::AllToAll, Axis::Data, {}, Peers::SharingExperts}, joined);
   EXPECT_EQ(visits.ranks, 4);
   EXPECT_EQ(visits.per_node, 4);  // 2 apart
-  const RankGroup same = group_of(options, {Pattern::ReduceScatter, Axis::Data, {}, true}, joined);
+  const RankGroup same =
+      group_of(options, {Pattern::ReduceScatter, Axis::Data, {}, Peers::SameExperts}, joined);
   EXPECT_EQ(same.ranks, 2);
   EXPECT_EQ(same.per_node, 1);  // 8 apart
 }
@@ -206,7 +208,7 @@ TEST(ExpertParallel, GroupsAreNeighboursAndThoseWithTheSameExperts) {
 StepOptions of_whole_experts(std::int64_t tensor, std::int64_t replicas, std::int64_t ranks) {
   StepOptions options = of_expert_ranks(ranks, replicas);
   options.mesh[Axis::Tensor] = tensor;
-  options.mesh.whole_experts = true;
+  options.mesh.expert_tensor = 1;
   options.sequence_parallel = true;
   return options;
 }
@@ -230,7 +232,7 @@ TEST(ExpertParallel, WholeExpertsAreSharedByTensorRanksAsByReplicas) {
 // leave the ranks' other exchanges only: of attention, and of the table and the loss.
 TEST(ExpertParallel, WholeExpertsGatherNothing) {
   StepOptions cut = of_whole_experts(2, 4, 4);
-  cut.mesh.whole_experts = false;
+  cut.mesh.expert_tensor = 0;
   const auto of_cut = exchanged(small_mixture(), cut, Axis::Tensor);
   const auto of_whole = exchanged(small_mixture(), of_whole_experts(2, 4, 4), Axis::Tensor);
   const auto fewer = [&](Pattern pattern) {
@@ -254,10 +256,12 @@ TEST(ExpertParallel, GroupsOfWholeExpertsAreNeighboursOfAllKinds) {
   StepOptions options = of_whole_experts(2, 8, 4);
   Interconnect joined;
   joined.gpus_per_node = 8;
-  const RankGroup visits = group_of(options, {Pattern::AllToAll, Axis::Data, {}}, joined);
+  const RankGroup visits =
+      group_of(options, {Pattern::AllToAll, Axis::Data, {}, Peers::SharingExperts}, joined);
   EXPECT_EQ(visits.ranks, 4);
   EXPECT_EQ(visits.per_node, 4);
-  const RankGroup same = group_of(options, {Pattern::ReduceScatter, Axis::Data, {}, true}, joined);
+  const RankGroup same =
+      group_of(options, {Pattern::ReduceScatter, Axis::Data, {}, Peers::SameExperts}, joined);
   EXPECT_EQ(same.ranks, 4);
   EXPECT_EQ(same.per_node, 2);  // 4 apart
 }

@@ -23,14 +23,15 @@ OpId origin(const Trace& trace, TensorId tensor) {
 }
 
 // Before the embedding's dropout, so that each rank drops its own part, or at the first block;
-// nowhere if the first block reads words, whose parts are reduced and scattered at once.
+// nowhere if it is words that are read there, whose parts are reduced and scattered at once.
 std::optional<SequenceScatter> of_first_block(const Trace& trace, OpId table) {
   const auto begin = static_cast<OpId>(0);
   const Block& first = trace.blocks.front();
-  for (OpId id = begin; id < first.begin; id = static_cast<OpId>(index(id) + 1))
-    if (trace[id].kind == OpKind::Dropout) return SequenceScatter{begin, id, read_by(trace, id)};
-  if (table != no_op && origin(trace, first.input) == table) return {};
-  return SequenceScatter{begin, first.begin, first.input};
+  SequenceScatter found{begin, first.begin, first.input};
+  for (OpId id = begin; id < found.before; id = static_cast<OpId>(index(id) + 1))
+    if (trace[id].kind == OpKind::Dropout) found = {begin, id, read_by(trace, id)};
+  if (table != no_op && origin(trace, found.sequence) == table) return {};
+  return found;
 }
 
 // Where places are added to words.

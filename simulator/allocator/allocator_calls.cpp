@@ -44,7 +44,8 @@ class Listing {
   void add_persistent() {
     Bytes joined;
     const bool joins = joins_parameters();
-    if (!cuts_states() && is_step_of_one()) find_states();
+    if (!cuts_states() && (is_step_of_one() || makes_copies_first())) find_states();
+    if (!is_step_of_one()) begin_with_states();
     calls_.state_slots = slots_ - schedule_.buffers.size();
     for (std::size_t b = 0; b < schedule_.buffers.size(); ++b) {
       if (!schedule_.buffers[b].persistent || is_made_later_[b]) continue;
@@ -188,6 +189,10 @@ class Listing {
       }
   }
 
+  void begin_with_states() {
+    for (const State& state : std::exchange(states_, {})) copies_.push_back(state.call);
+  }
+
   // A buffer stands for all moments of its weight, and fp32 copies of one of 16 bits, which are
   // tensors of one size.
   void note_state(BufferId b) {
@@ -325,11 +330,11 @@ class Listing {
   const Device& device_;
   AllocatorCalls calls_;
   std::size_t slots_, most_scratch_ = 0;
-  std::vector<bool> is_made_later_;                 // by buffer
-  std::vector<State> states_;                       // of them; those of a buffer in a row
-  std::vector<AllocatorCall> copies_;               // of weights, which the program begins with
-  std::vector<std::uint32_t> first_state_;          // by buffer, until they are made
-  std::vector<NamedInput> named_;                   // of chunks
+  std::vector<bool> is_made_later_;         // by buffer
+  std::vector<State> states_;               // of them; those of a buffer in a row
+  std::vector<AllocatorCall> copies_;       // of weights, and states that the program begins with
+  std::vector<std::uint32_t> first_state_;  // by buffer, until they are made
+  std::vector<NamedInput> named_;           // of chunks
   std::vector<std::optional<AllocatorCall>> blas_;  // by thread, until it is made
   std::vector<AllocatorCall> made_;                 // by the first step
   std::size_t next_run_ = 0;                        // its first call

@@ -171,7 +171,8 @@ TEST(AllocatorCalls, NothingIsMadeLaterByStagesAndByWhatCutsStates) {
 }
 
 // Megatron-LM's optimizer that keeps whole states makes fp32 copies with itself, behind all that is
-// there, and moments in its first step; one that cuts them makes all with itself.
+// there, and moments in its first step, of which stages know nothing; one that cuts them makes all
+// with itself.
 TEST(AllocatorCalls, MegatronsCopiesOfWeightsComeBeforeTheFirstStep) {
   Trace trace = linear_trace({.precision = Precision::Bf16, .framework = "megatron"});
   trace.step.master_weights = true;
@@ -188,6 +189,13 @@ TEST(AllocatorCalls, MegatronsCopiesOfWeightsComeBeforeTheFirstStep) {
   EXPECT_EQ(whole.before[whole.before.size() - 3].size, of_weight);
   const AllocatorCalls cut = calls("megatron");
   EXPECT_TRUE(cut.made_at.empty());
+  trace.step.mesh = parse_mesh("pp=2,dp=2");
+  const AllocatorCalls of_stage = calls("megatron:whole-states");
+  EXPECT_TRUE(of_stage.made_at.empty());
+  ASSERT_EQ(of_stage.before.size(), whole.before.size());
+  for (std::size_t last = 1; last <= 3; ++last)
+    EXPECT_EQ(of_stage.before[of_stage.before.size() - last].size, of_weight);
+  trace.step.mesh = parse_mesh("dp=2");
   trace.step.master_weights = false;
   EXPECT_EQ(made_of(calls("megatron:whole-states")).size(), 2u);
 }

@@ -26,7 +26,8 @@ EXPERT_FORMS = {"alltoall": "all-to-all", "allgather": "all-gather"}
 WORDS_OF_BERT = 30522
 # bert-large-cased's (the same folder's README.md), and the hundred that build_tokenizer() adds to them.
 WORDS_OF_T5 = 28996 + 100
-WRITTEN_BY_T5 = 128  # --decoder-seq-length of all its tests
+# … and, where a row leaves them out, --decoder-seq-length and --encoder-num-layers of all its tests but that of 11 B, which has 24.
+WRITTEN_BY_T5, LAYERS_OF_T5 = 128, 12
 # One node of the functional tests: their recipes take 8 GPUs, those named so 4.
 NODE, SMALL_NODE = 8, 4
 
@@ -277,7 +278,7 @@ def megatron_bert(row):
 
 def megatron_t5(row):
     options = row["notes"]["options"]
-    layers = options.get("encoder-num-layers", row.get("layers"))
+    layers = options.get("encoder-num-layers") or row.get("layers") or (24 if "11b" in row["model"] else LAYERS_OF_T5)
     config = {"model_type": "megatron-t5", "encoder_num_layers": layers, "decoder_num_layers": options.get("decoder-num-layers", layers),
               "hidden_size": row["hidden"], "num_attention_heads": row["heads"], "vocab_size": padded(WORDS_OF_T5, row["tp"]),
               "max_position_embeddings": options.get("max-position-embeddings", row["sequence"])}

@@ -22,6 +22,8 @@ WORDS_OF_TESTS = {"gpt/gpt3_7b_tp4_pp1_memory_speed": 131073, "gpt/gpt3_7b_tp1_p
 CONTEXT_FORMS = {"p2p": "ring", "a2a": "all-to-all", "all_gather": "all-gather"}
 # --moe-token-dispatcher-type.
 EXPERT_FORMS = {"alltoall": "all-to-all", "allgather": "all-gather"}
+# --optimizer.
+OPTIMIZERS = {"adam": "adamw", "muon": "muon"}
 # BERT's word pieces are bert-base-uncased's since the tests' data are made by tools/common_pile_dataset (febd25e, 2026-03-22).
 WORDS_OF_BERT = 30522
 # bert-large-cased's (the same folder's README.md), and the hundred that build_tokenizer() adds to them.
@@ -153,17 +155,17 @@ def refusal_of_megatron(row):
     """Of a row of Megatron-LM's functional tests."""
     options = options_of(row)
     family = row["model"].split("/")[0]
-    is_mixture = family == "moe" and "/gpt3" in row["model"]
-    if family not in ("gpt", "gpt3", "bert", "nemotron", "t5") and not row["model"].startswith("gpt") and not is_mixture and not is_hybrid(row):
+    known = ("gpt", "gpt3", "bert", "nemotron", "t5", "moe", "mixtral")
+    if family not in known and not row["model"].startswith("gpt") and not is_hybrid(row):
         return f"no such model: {family}"
+    if "grpo" in row["model"]:
+        return "reinforcement learning"
     if is_hybrid(row) and (row.get("cp") or 1) > 1:
         return "context ranks of state-space layers"
     if options.get("cp-comm-type", "p2p") not in CONTEXT_FORMS:
         return f"context ranks by '{options['cp-comm-type']}'"
     if ranks_of_expert(row) < row["tp"] and (row.get("ep") or 1) == 1:
         return "whole experts that no ranks share"
-    if options.get("multi-latent-attention") and "kv-lora-rank" not in options:
-        return "latent attention whose widths the row does not state"
     if "native_fp8" in row["model"] or options.get("fp8-param-gather"):
         return "parameters that are stored in eight bits"
     if options.get("fp8-format") and options.get("fp8-recipe") != "tensorwise":
@@ -176,12 +178,14 @@ def refusal_of_megatron(row):
                          ("cuda-graph-impl", "CUDA graphs")]:
         if options.get(option) not in (None, False, "none"):
             return what
-    if options.get("optimizer", "adam") != "adam":
+    if options.get("multi-latent-attention") and "kv-lora-rank" not in options:
+        return "latent attention whose widths the row does not state"
+    if options.get("optimizer", "adam") not in OPTIMIZERS:
         return f"the optimizer '{options['optimizer']}'"
+    if options.get("optimizer") == "muon" and options.get("use-distributed-optimizer"):
+        return "matrices of Muon that are dealt out among ranks"
     if "uninstall_te" in row["model"]:
         return "what stands for Transformer Engine where it is not installed"
-    if "grpo" in row["model"]:
-        return "reinforcement learning"
     if options.get("moe-token-dispatcher-type", "alltoall") not in EXPERT_FORMS:
         return f"tokens dispatched by '{options['moe-token-dispatcher-type']}'"
     if "op_fuser" in row["model"]:
@@ -190,6 +194,8 @@ def refusal_of_megatron(row):
         return "distillation"
     if not is_vocabulary_known(row):
         return "a vocabulary that the row does not state"
+    if is_of_unknown_size(row) and options.get("use-distributed-optimizer") and family == "mixtral":
+        return "states cut among ranks whose number the row does not state"
     if row["hidden"] >= 4096:
         return None
     if options.get("position-embedding-type", "learned_absolute") not in ("learned_absolute", "rope"):
@@ -395,6 +401,8 @@ def question_of_megatron(program, row, folder):
     if is_t5(row):
         question += ["--target-sequence", str(options.get("decoder-seq-length", WRITTEN_BY_T5))]
     question += megatron_schedule(row) + (["--linears", "fp8"] if options.get("fp8-format") else [])
+    if options.get("optimizer", "adam") != "adam":
+        question += ["--optimizer", OPTIMIZERS[options["optimizer"]]]
     if options.get("cross-entropy-loss-fusion"):
         question += ["--loss", "fused" if options.get("cross-entropy-fusion-impl") == "te" else "native"]
     if context > 1:

@@ -41,9 +41,10 @@ std::int64_t bytes_of_state(StateKind kind, const Shape& shape, std::int64_t ele
 // iteration and the next, and two square ones of the shorter side.
 std::vector<Bytes> newton_schulz_memory(const Tensor& parameter) {
   constexpr std::int64_t element = 2;
-  const std::int64_t side = std::min(parameter.shape[0], parameter.shape[1]);
-  const Bytes matrix{element * numel(parameter.shape)}, square{element * side * side};
-  return {size(parameter), matrix, matrix, square, square};
+  const std::int64_t rows = parameter.shape.back(1), columns = parameter.shape.back();
+  const std::int64_t side = std::min(rows, columns);
+  const Bytes matrix{element * rows * columns}, square{element * side * side};
+  return {Bytes{size_of(parameter.dtype) * rows * columns}, matrix, matrix, square, square};
 }
 
 }  // namespace
@@ -92,9 +93,11 @@ UpdateMemory update_memory(const OptimizerRow& row, const UpdateForm& form, cons
 
 std::vector<MatrixProduct> newton_schulz(const Shape& shape) {
   constexpr int iterations = 5;
-  const std::int64_t side = std::min(shape[0], shape[1]), other = std::max(shape[0], shape[1]);
+  const std::int64_t rows = shape.back(1), columns = shape.back();
+  const std::int64_t side = std::min(rows, columns), other = std::max(rows, columns);
+  const std::int64_t matrices = numel(shape) / (rows * columns);  // of experts, each its own
   std::vector<MatrixProduct> products;
-  for (int i = 0; i < iterations; ++i)
+  for (std::int64_t i = 0; i < iterations * matrices; ++i)
     products.insert(products.end(), {{side, side, other}, {side, side, side}, {side, other, side}});
   return products;
 }

@@ -2,12 +2,36 @@
 #include "traces/optimizer_of.h"
 
 #include <algorithm>
+#include <variant>
+
+#include "traces/expert_ops.h"
 
 namespace tidemark {
+namespace {
+
+// Megatron-LM gives it all matrices but words and heads, those of positions and routers and of each
+// expert, too (_is_nonlinear_or_embedding() of core/optimizer/emerging_optimizers.py).
+bool is_matrix_of_megatron(const Trace& trace, TensorId parameter) {
+  bool is_matrix = trace[parameter].shape.rank() == 2;
+  for (const Op& op : trace.ops) {
+    const auto inputs = trace.inputs(op);
+    if (std::ranges::find(inputs, parameter) == inputs.end()) continue;
+    if (op.kind == OpKind::Linear && op.block < 0) return false;
+    if (is_product_of_experts(trace, op)) is_matrix = true;
+    if (op.kind != OpKind::Embedding) continue;
+    const InputFill* const fill = fill_of(trace, trace[inputs[0]]);
+    if (fill && std::holds_alternative<fill::Words>(*fill)) return false;
+  }
+  return is_matrix;
+}
+
+}  // namespace
 
 const OptimizerRow& optimizer_of(const Trace& trace, TensorId parameter) {
   const OptimizerRow& row = row_of(trace.step.optimizer);
   if (row.value != Optimizer::Muon) return row;
+  if (find_framework(trace.step.framework).megatron)
+    return is_matrix_of_megatron(trace, parameter) ? row : row_of(Optimizer::AdamW);
   // Autocast's linears read a copy of the weight.
   const auto is_weight = [&](TensorId read) {
     if (read == parameter) return true;

@@ -36,12 +36,16 @@ StepField with_form(StepField row) {
   return row;
 }
 
-// Transformer Engine's FusedAdam(master_weights=True) is where this is from.
+// Transformer Engine's FusedAdam(master_weights=True) is where this is from; Megatron-LM keeps
+// copies beside any optimizer (Float16OptimizerWithFloat16Params of core/optimizer/optimizer.py).
 StepField in_fused_form(StepField row) {
   row.defect = [](const StepOptions& step) -> std::string {
     const bool is_fused =
         step.optimizer_form.value_or(OptimizerForm::Fused) == OptimizerForm::Fused;
-    if (!step.master_weights || (is_fused && row_of(step.optimizer).fused)) return {};
+    const bool is_megatrons =
+        step.optimizer == Optimizer::Muon && find_framework(step.framework).megatron;
+    if (!step.master_weights || (is_fused && row_of(step.optimizer).fused) || is_megatrons)
+      return {};
     return fmt::format("{} in this form keeps no master weights (fused optimizers do: adamw)",
                        row_of(step.optimizer).name);
   };

@@ -212,6 +212,11 @@ std::string sharing_defect(const StepOptions& options) {
   const OptimizerRow& optimizer = row_of(options.optimizer);
   const bool is_by_element =
       optimizer.state == StateKind::LikeParameter || optimizer.state == StateKind::Fp32;
+  if (options.optimizer == Optimizer::Muon && sharing->kind == Sharding::Kind::Megatron)
+    return sharing->cuts_states
+               ? "which rank has which of Muon's matrices is not simulated (take --shard "
+                 "megatron:whole-states)"
+               : "";
   if (!is_by_element || options.optimizer == Optimizer::Muon)
     return fmt::format("{} needs whole matrices or blocks, and {} cuts them (take --shard ddp)",
                        optimizer.name, to_text(*sharing));

@@ -59,6 +59,10 @@ TEST(Optimizers, TakeTheSquareMatricesOfNewtonSchulz) {
   EXPECT_EQ(memory.released,
             (std::vector<Bytes>{Bytes{24000}, Bytes{12000}, Bytes{12000}, Bytes{800}, Bytes{800}}));
   EXPECT_TRUE(memory.held.empty());
+  // One expert after the other.
+  EXPECT_EQ(update_memory(muon, *muon.for_loop, parameter({8, 300, 20}), false).released,
+            memory.released);
+  EXPECT_EQ(newton_schulz({8, 300, 20}).size(), 8 * newton_schulz({300, 20}).size());
 }
 
 TEST(Optimizers, RunInAFormThatTheyHave) {

@@ -11,7 +11,10 @@ Heads in_engine_layout(TraceBuilder& b, const std::string& name, const Heads& he
   const bool is_one_piece = storage(heads.q) == storage(heads.k) &&
                             storage(heads.k) == storage(heads.v) &&
                             b.shape(heads.q) == b.shape(heads.k);
-  if (is_one_piece) return heads;
+  const bool are_two_pieces = storage(heads.q) != storage(heads.k) &&
+                              storage(heads.k) == storage(heads.v) &&
+                              b.shape(heads.k) == b.shape(heads.v);
+  if (is_one_piece || are_two_pieces) return heads;
   const auto own = [&](TensorId x, const char* which) {
     const bool is_part = size(b[x]) < size(b[storage(x)]);
     return is_part ? b.copy(name + which + std::string(".dense"), x, b.shape(x)) : x;

@@ -7,8 +7,8 @@
 namespace tidemark {
 
 /// q, k and v as its kernels take them: interleaved in one piece, as many heads of keys as of
-/// queries, or each in a piece of its own. Else each that is a part of a larger piece is copied
-/// (get_qkv_layout() of utils.py). Other frameworks take them as they are.
+/// queries, keys and values so beside q, or each in a piece of its own. Else each that is a part of
+/// a larger piece is copied (get_qkv_layout() of utils.py). Other frameworks take them as they are.
 Heads in_engine_layout(TraceBuilder& builder, const std::string& name, const Heads& heads);
 
 /// Does its fused attention hand heads to flash-attn with the samples first, where the layers have

@@ -85,6 +85,20 @@ TEST(MegatronT5, CutsBothSequences) {
   }
 }
 
+// Keys and values beside each other in each head are a layout that Transformer Engine knows.
+TEST(MegatronT5, TakesKeysAndValuesAsTheyLie) {
+  StepOptions options = of_tensor_ranks(1);
+  options.attention = Attention::Sdpa;
+  options.capability = 90;  // flash-attn, preferred before, wants samples first
+  const Trace trace = build_trace(t5(1, 1), options);
+  const auto attention = std::ranges::find(trace.ops, "decoder.blocks.0.cross.flash", &Op::name);
+  ASSERT_NE(attention, trace.ops.end());
+  const auto storage = [&](std::size_t i) { return trace[trace.inputs(*attention)[i]].storage; };
+  EXPECT_EQ(storage(1), storage(2));
+  EXPECT_EQ(trace[storage(1)].name, "decoder.blocks.0.cross.kv");
+  EXPECT_EQ(trace[storage(0)].name, "decoder.blocks.0.cross.q");
+}
+
 TEST(MegatronT5, WithEveryStrategyIsSound) {
   for (const char* strategy : all_strategies)
     for (const bool is_cut : {false, true}) {

@@ -49,11 +49,6 @@ inline constexpr std::array expert_ops = {
     Named{ExpertOp::PickShares, std::string_view("aten::masked_select")}};
 static_assert(is_in_order(expert_ops));
 
-/// Is it nothing but what ranks that share experts send to each other?
-constexpr bool is_exchange(ExpertOp op) {
-  return op == ExpertOp::Exchange || op == ExpertOp::GatherTokens || op == ExpertOp::ScatterTokens;
-}
-
 /// Does it write of each element, and a share, one of its own?
 constexpr bool is_activation(ExpertOp op) {
   return op == ExpertOp::Swiglu || op == ExpertOp::Gated || op == ExpertOp::WeightedSquare ||

@@ -150,7 +150,8 @@ class GatheredTokens {
   }
 
   // Tokens lie in memory that all layers use, and that stays (get_global_memory_buffer() of
-  // core/parallel_state.py); nothing of it is kept for a backward.
+  // core/parallel_state.py). Here what is gathered has memory of its own beside it, until it is
+  // permuted: what is written over may not be read again.
   TensorId gathered_in_buffer(OpId beside, TensorId rows) {
     Tensor all = of_all(rows);
     if (buffer_ == no_tensor) {
@@ -160,7 +161,7 @@ class GatheredTokens {
       buffer_ = edit_.external(buffer);
     }
     all.name = edit_.name(fmt::format("{}.gather", from_[rows].name));
-    all.storage = buffer_, all.category = Category::Workspace, all.held_until = no_op;
+    all.held_until = no_op;
     const TensorId x = edit_.map(rows);
     return edit_.emit_beside(beside, row_for(ExpertOp::GatherTokens, x), all.name, {x, buffer_},
                              all);

@@ -344,6 +344,8 @@ class CutSearch {
     const TensorId x = input(op), y = output(op);
     if (kind == ExpertOp::Gate && cut(x) == whole)
       refuse("experts are shared by ranks that have some tokens each (add --sp)");
+    if (kind == ExpertOp::PickShares)
+      refuse("tokens that are gathered are not cut by ranks yet (take --ep-form all-to-all)");
     if (kind == ExpertOp::Product || kind == ExpertOp::ProductOfEach) return product_of_experts(op);
     if (is_activation(kind)) {
       if (cuts_.is_of_expert[index(x)]) mark_of_expert(trace_.outputs(op));

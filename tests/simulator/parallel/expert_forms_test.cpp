@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "simulator/parallel/contiguous.h"
 #include "tests/simulator/parallel/ranks.h"
 #include "traces/expert_ops.h"
@@ -92,18 +93,12 @@ TEST(ExpertForms, OfEveryCutIsSound) {
       }
 }
 
-// core/transformer/moe/token_dispatcher.py: all ranks' tokens lie in one buffer that stays, those
-// of the rank's experts are looked up in it, and what these answer is of all tokens until it is
-// reduced.
-TEST(ExpertForms, GatheredTokensLieInOneBuffer) {
+// core/transformer/moe/token_dispatcher.py: a buffer for all ranks' tokens stays, those of the
+// rank's experts are looked up, and what these answer is of all tokens until it is reduced.
+TEST(ExpertForms, GatheredTokensHaveABufferThatStays) {
   const Trace trace = build_rank_trace(small_mixture(), gathering("dp=4,ep=4"));
   EXPECT_EQ(shape_of(trace, "experts.gathered"), Shape({4 * tokens, h}));
-  const auto found = [&](std::string_view name) {
-    return std::ranges::find(trace.tensors, name, &Tensor::name);
-  };
-  const auto buffer = TensorId(found("experts.gathered") - trace.tensors.begin());
-  EXPECT_EQ(found("blocks.0.mlp.rows.gather")->storage, buffer);
-  EXPECT_EQ(found("blocks.1.mlp.rows.gather")->storage, buffer);
+  EXPECT_EQ(shape_of(trace, "blocks.1.mlp.rows.gather"), Shape({4 * tokens, h}));
   EXPECT_EQ(shape_of(trace, "blocks.0.mlp.router.pick.map.gather.own"),
             Shape({4 * tokens, experts / 4}));
   EXPECT_EQ(shape_of(trace, "blocks.0.mlp.permute"), Shape({tokens * per_token, h}));
@@ -112,6 +107,16 @@ TEST(ExpertForms, GatheredTokensLieInOneBuffer) {
   const auto sorts = [&](const Op& op) { return expert_op(trace, op) == ExpertOp::Sort; };
   EXPECT_EQ(std::ranges::count_if(trace.ops, sorts), 0);
   EXPECT_EQ(resting(lower(planned(trace, "vanilla")), Category::Workspace), 2 * 4 * tokens * h);
+}
+
+TEST(ExpertForms, EachStageHasTheBuffer) {
+  for (const std::int64_t stage : {0, 1}) {
+    StepOptions options = gathering("pp=2,dp=4,ep=4");
+    options.accumulate = {2};
+    options.rank = RankClass{stage};
+    const Trace trace = build_rank_trace(small_mixture(), options);
+    EXPECT_EQ(shape_of(trace, "experts.gathered"), Shape({4 * tokens, h})) << stage;
+  }
 }
 
 // Per layer: rows, shares and a byte for each token and expert there, rows back; gradients of rows
@@ -137,9 +142,11 @@ TEST(ExpertForms, GatherAllTokensAndScatterSums) {
 
 TEST(ExpertForms, GatheredTokensAreSound) {
   for (const MlpForm form : {MlpForm::GatedPacked, MlpForm::Plain})
-    for (const char* mesh : {"1", "dp=4,ep=4", "dp=8,ep=8", "dp=2,cp=2,ep=4"})
+    for (const char* mesh : {"1", "dp=4,ep=4", "dp=8,ep=8", "dp=2,cp=2,ep=4", "pp=2,dp=4,ep=4"})
       for (const char* strategy : {"vanilla", "checkpoint", "checkpoint:selective"}) {
-        expect_sound_ranks(small_mixture(form), gathering(mesh), strategy);
+        StepOptions options = gathering(mesh);
+        options.accumulate = {2};
+        expect_sound_ranks(small_mixture(form), options, strategy);
         if (testing::Test::HasFatalFailure()) return;
       }
 }
@@ -153,6 +160,12 @@ TEST(ExpertForms, RefuseInOneLineWhatIsNotKnown) {
   loop.framework = default_framework;
   EXPECT_THAT(expert_form_defect(loop), HasSubstr("take --framework megatron"));
   EXPECT_EQ(expert_form_defect(gathering("dp=2,ep=2")), "");
+  for (const char* mesh : {"dp=2,tp=2,ep=2", "tp=2"}) try {
+      build_rank_trace(small_mixture(), gathering(mesh));
+      ADD_FAILURE() << mesh;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("take --ep-form all-to-all")) << mesh;
+    }
 }
 
 // --moe-router-dtype fp32: logits and shares, and the product with a share, which is rounded.

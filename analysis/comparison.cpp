@@ -17,6 +17,8 @@
 #include "simulator/parallel/exchanges.h"
 #include "simulator/parallel/rank_trace.h"
 #include "simulator/parallel/shards.h"
+#include "simulator/parallel/user_buffers.h"
+#include "traces/models/language_model.h"
 #include "traces/replicas.h"
 #include "traces/trace_builder.h"
 
@@ -55,6 +57,10 @@ void describe(const Trace& trace, Comparison& comparison) {
   if (trace.step.sequence_parallel && trace.step.mesh[Axis::Tensor] == 1)
     comparison.notes.emplace_back(
         "--sp cuts what tp ranks share, and here is one: it changes nothing");
+  if (trace.step.tp_overlap && !has_user_buffers(trace.step))
+    comparison.notes.emplace_back(
+        "--tp-overlap hides what tp ranks exchange under --sp with --framework megatron, and here "
+        "is none: it changes nothing");
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;
   const Mesh& mesh = trace.step.mesh;
@@ -174,12 +180,25 @@ std::vector<std::shared_ptr<const Trace>> traces_of(const Scenario& scenario) {
   return traces;
 }
 
+namespace {
+
+Bytes user_buffers_of(const Scenario& scenario) {
+  if (!has_user_buffers(scenario.step)) return {};
+  const auto* const decoder = std::get_if<DecoderConfig>(&scenario.model.config);
+  if (!decoder)
+    throw UsageError("--tp-overlap: user buffers are known of GPTs and hybrids (leave it out)");
+  const std::int64_t tokens = sequence_length(scenario.step, decoder->positions, false);
+  return user_buffers(scenario.step, tokens, decoder->width);
+}
+
+}  // namespace
+
 Bytes communicator_bytes_of(const Scenario& scenario) {
   const Mesh& mesh = scenario.step.mesh;
   if (mesh.is_one()) return {};
   const Interconnect* const joined = interconnect_of(scenario.device);
   if (!joined) return {};
-  Bytes sum;
+  Bytes sum = user_buffers_of(scenario);
   for (const auto& axis : axes)
     if (mesh[axis.value] > 1 && axis.value != Axis::Data)
       sum += communicator_bytes(*joined, group_of(mesh, axis.value, *joined));

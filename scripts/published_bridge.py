@@ -64,6 +64,14 @@ def linears_of_bridge(row):
     return ["--linears", precision.replace("fp8-mx", "mxfp8").replace("fp8-cs", "fp8")]
 
 
+def overlap_of_bridge(row):
+    """tp_comm_overlap, which recipes leave out of LLaMA's steps in four bits only."""
+    if (row.get("tp") or 1) == 1:
+        return []
+    is_left_out = row["precision"] == "NVFP4" and "llama" in row["model"].lower()
+    return ["--sp"] if is_left_out else ["--sp", "--tp-overlap"]
+
+
 def question_of_bridge(row, write):
     config = megatron_model(row)
     mesh = ",".join(f"{axis}={row.get(axis) or 1}" for axis in ("pp", "dp", "cp", "tp", "ep"))
@@ -74,4 +82,4 @@ def question_of_bridge(row, write):
             str(row["global_batch"] // (row["dp"] * row["micro_batch"])), "-s", str(row["sequence"]), "--precision", "bf16",
             "--master-weights", "--framework", "megatron", "--mesh", mesh, "--shard", "fsdp2" if row.get("fsdp") else "megatron:overlap,narrow-gradients",
             "--cluster", cluster, "--strategies", "vanilla", "--format", "json"
-            ] + linears_of_bridge(row) + schedule_of_bridge(row, layers_of(config)) + (["--sp"] if (row.get("tp") or 1) > 1 else [])
+            ] + linears_of_bridge(row) + schedule_of_bridge(row, layers_of(config)) + overlap_of_bridge(row)

@@ -22,6 +22,8 @@ WORDS_OF_TESTS = {"gpt/gpt3_7b_tp4_pp1_memory_speed": 131073, "gpt/gpt3_7b_tp1_p
 CONTEXT_FORMS = {"p2p": "ring", "a2a": "all-to-all", "all_gather": "all-gather"}
 # --moe-token-dispatcher-type.
 EXPERT_FORMS = {"alltoall": "all-to-all", "allgather": "all-gather"}
+# --fp8-recipe.
+CODES = {"tensorwise": "fp8", "blockwise": "fp8-blockwise", "mxfp8": "mxfp8"}
 # --optimizer.
 OPTIMIZERS = {"adam": "adamw", "muon": "muon"}
 # BERT's word pieces are bert-base-uncased's since the tests' data are made by tools/common_pile_dataset (febd25e, 2026-03-22).
@@ -168,7 +170,7 @@ def refusal_of_megatron(row):
         return "whole experts that no ranks share"
     if "native_fp8" in row["model"] or options.get("fp8-param-gather"):
         return "parameters that are stored in eight bits"
-    if options.get("fp8-format") and options.get("fp8-recipe") != "tensorwise":
+    if options.get("fp8-format") and options.get("fp8-recipe") not in CODES:
         return f"eight bits by the recipe '{options.get('fp8-recipe')}'"
     for option, what in [("use-megatron-fsdp", "Megatron-FSDP"),
                          ("mtp-num-layers", "prediction of several tokens"),
@@ -400,7 +402,7 @@ def question_of_megatron(program, row, folder):
                 cluster_of(program, row, folder), "--strategies", "checkpoint" if row["recompute"] == "full" else "vanilla", "--format", "json"]
     if is_t5(row):
         question += ["--target-sequence", str(options.get("decoder-seq-length", WRITTEN_BY_T5))]
-    question += megatron_schedule(row) + (["--linears", "fp8"] if options.get("fp8-format") else [])
+    question += megatron_schedule(row) + (["--linears", CODES[options["fp8-recipe"]]] if options.get("fp8-format") else [])
     if options.get("optimizer", "adam") != "adam":
         question += ["--optimizer", OPTIMIZERS[options["optimizer"]]]
     if options.get("cross-entropy-loss-fusion"):

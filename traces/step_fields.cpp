@@ -360,6 +360,13 @@ std::vector<StepField> surroundings() {
                          "between the parts of a block that tp ranks share, each has its part of "
                          "the sequence (Megatron's sequence parallelism)",
                          "true"}}}),
+      field<&StepOptions::tp_overlap>(
+          {.key = "tp_overlap",
+           .id_prefix = "tp_overlap=",
+           .switches = {{"--tp-overlap", "",
+                         "with --sp, what tp ranks gather and scatter around a product runs beside "
+                         "it (Megatron's --tp-comm-overlap)",
+                         "true"}}}),
       field<&StepOptions::schedule>(
           {.key = "schedule",
            .id_prefix = "schedule=",
@@ -392,13 +399,13 @@ std::size_t count_members(const StepOptions& step) {
   const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
                capability, padded, loss, expert_load, liger, tuning, base, linears, optimizer, form,
                in_backward, l2_decay, master_weights, keep_gradients, dropout, drop_path, framework,
-               ema, ddp, mesh, context_form, expert_form, sequence_parallel, schedule, rank,
-               shard] = step;
+               ema, ddp, mesh, context_form, expert_form, sequence_parallel, tp_overlap, schedule,
+               rank, shard] = step;
   return std::tuple_size_v<decltype(std::tie(
       batch, accumulate, sequence, target_sequence, image, head, precision, attention, capability,
       padded, loss, expert_load, liger, tuning, base, linears, optimizer, form, in_backward,
       l2_decay, master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp, mesh,
-      context_form, expert_form, sequence_parallel, schedule, rank, shard))>;
+      context_form, expert_form, sequence_parallel, tp_overlap, schedule, rank, shard))>;
 }
 
 }  // namespace

@@ -201,6 +201,7 @@ struct StepOptions {
   std::optional<ContextForm> context_form = {};  ///< of its context ranks; unset: all-gather
   std::optional<ExpertForm> expert_form = {};    ///< of ranks that share experts; unset: all-to-all
   bool sequence_parallel = false;  ///< between the parts of a tensor-parallel block, too
+  bool tp_overlap = false;  ///< exchanges between these parts run beside products (user buffers)
   std::optional<PipelineSchedule> schedule = {};  ///< of pipeline stages; unset: 1f1b
   std::optional<RankClass> rank = {};  ///< whose step it is; unset: the one that needs most
   std::optional<Sharding> shard = {};  ///< how its data-parallel ranks share; unset: ddp

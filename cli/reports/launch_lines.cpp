@@ -168,6 +168,7 @@ LaunchLine megatron_line(const Launch& launch) {
   if (const std::int64_t ranks = launch.step.mesh.expert_tensor; ranks > 0)
     line += fmt::format(" --expert-tensor-parallel-size {}", ranks);
   if (launch.step.sequence_parallel) line += " --sequence-parallel";
+  if (launch.step.sequence_parallel && launch.step.tp_overlap) line += " --tp-comm-overlap";
   if (launch.step.linears) line += megatron_codes(*launch.step.linears);
   if (schedule.group > 0)
     line += fmt::format(" --microbatch-group-size-per-virtual-pipeline-stage {}", schedule.group);

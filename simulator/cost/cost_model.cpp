@@ -12,6 +12,7 @@
 #include "simulator/parallel/collectives.h"
 #include "simulator/parallel/exchanges.h"
 #include "simulator/parallel/shards.h"
+#include "simulator/parallel/user_buffers.h"
 #include "traces/exchange_axis.h"
 #include "traces/optimizer_of.h"
 
@@ -40,6 +41,7 @@ CostModel::CostModel(const Trace& trace, const Needs& needs, const Device& devic
       traffic_(trace, needs),
       alike_(find_alike_ops(trace, needs, traffic_)),
       updated_(updated_elements(trace)),
+      beside_(products_beside_exchanges(trace)),
       buffers_are_wide_(has_wide_gradients(trace.step)) {
   tabulate();
 }
@@ -194,7 +196,7 @@ void CostModel::tabulate() {
 }
 
 const Cost* CostModel::tabulated(const Schedule& schedule, const Run& run) const {
-  if (run.op == no_op) return nullptr;
+  if (run.op == no_op || is_beside_products(run)) return nullptr;
   const std::uint32_t group = alike_.group[index(run.op)];
   const auto is_code = [&](BufferId buffer) { return schedule[buffer].role == Role::Codes; };
   if (run.task == Task::Forward || run.task == Task::Recompute)
@@ -434,6 +436,21 @@ Cost CostModel::collective(const Exchange& exchange) const {
   return cost;
 }
 
+bool CostModel::is_beside_products(const Run& run) const {
+  return run.op != no_op && !beside_.empty() && !beside_[index(run.op)].empty();
+}
+
+Cost CostModel::exposed(const Run& run, Cost exchange) const {
+  if (!is_beside_products(run)) return exchange;
+  double product = 0;
+  for (const OpId op : beside_[index(run.op)])
+    product += static_cast<double>(forward(trace_[op]).time.count());
+  const auto alone = static_cast<double>(exchange.time.count());
+  exchange.time = rounded_ns(exposed_beside(run.task, trace_[run.op].kind, alone, product,
+                                            trace_.step.mesh[Axis::Tensor], device_.sm_count));
+  return exchange;
+}
+
 Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
   const auto total = [&](std::span<const BufferId> buffers) {
     double bytes = 0;
@@ -444,7 +461,8 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     const double bytes = total(schedule.reads(run)) + total(schedule.writes(run));
     return kernels_.elementwise(bytes, bytes / 8, 1);
   };
-  if (const auto exchange = exchange_of(trace_, schedule, run)) return collective(*exchange);
+  if (const auto exchange = exchange_of(trace_, schedule, run))
+    return exposed(run, collective(*exchange));
   switch (run.task) {
     case Task::Forward:
     case Task::Recompute:

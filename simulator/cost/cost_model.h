@@ -51,6 +51,8 @@ class CostModel {
   Cost native_loss(const Tensor& softmax, double bytes) const;
   Cost native_loss_gradient(const Op& op, const GradientTraffic& moved) const;
   Cost collective(const Exchange& exchange) const;
+  Cost exposed(const Run& run, Cost exchange) const;
+  bool is_beside_products(const Run& run) const;
 
   const Trace& trace_;
   const Device& device_;
@@ -59,9 +61,11 @@ class CostModel {
   Traffic traffic_;
   AlikeOps alike_;
   const std::vector<std::int64_t> updated_;  ///< by tensor; empty: all that is kept
-  const bool buffers_are_wide_;              ///< of many gradients: fp32
-  std::vector<Cost> forward_, backward_;     ///< by group of ops; of a backward that reads no codes
-  std::vector<Cost> weights_;                ///< as backward_, of steps that split it
+  const std::vector<std::vector<OpId>>
+      beside_;                            ///< by op: products that hide its exchange; or empty
+  const bool buffers_are_wide_;           ///< of many gradients: fp32
+  std::vector<Cost> forward_, backward_;  ///< by group of ops; of a backward that reads no codes
+  std::vector<Cost> weights_;             ///< as backward_, of steps that split it
 };
 
 }  // namespace tidemark

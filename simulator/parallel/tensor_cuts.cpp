@@ -463,7 +463,8 @@ TensorCuts TensorCuts::none(const Trace& trace) {
           .is_vocabulary = no_tensors,
           .is_of_expert = no_tensors,
           .is_shared = no_tensors,
-          .part = std::vector<RankPart>(trace.ops.size(), RankPart::Alike)};
+          .part = std::vector<RankPart>(trace.ops.size(), RankPart::Alike),
+          .scatters = {}};
 }
 
 TensorCuts find_cuts(const Trace& trace) { return CutSearch(trace).run(); }

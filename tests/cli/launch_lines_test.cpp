@@ -196,6 +196,32 @@ TEST(Launch, SaysFusedLossesToMegatron) {
               HasSubstr(" --cross-entropy-loss-fusion --cross-entropy-fusion-impl native"));
 }
 
+TEST(Launch, SaysWhatLinearsMultiplyToMegatron) {
+  const auto line = [](std::string_view linears) {
+    Asked asked(megatron);
+    asked.request.scenario.step.linears = parse_coded_linears(linears);
+    asked.request.scenario.step.framework = "megatron";
+    asked.request.scenario.device = find_device("b200");
+    return asked.megatron();
+  };
+  EXPECT_THAT(line("fp8"), HasSubstr(" --fp8-format hybrid --fp8-recipe tensorwise --use"));
+  EXPECT_THAT(line("fp8-blockwise"), HasSubstr(" --fp8-format e4m3 --fp8-recipe blockwise --use"));
+  EXPECT_THAT(line("mxfp8"), HasSubstr(" --fp8-format e4m3 --fp8-recipe mxfp8 --use"));
+  EXPECT_THAT(line("nvfp4"), HasSubstr(" --fp4-format e2m1 --fp4-recipe nvfp4 --use"));
+  EXPECT_THAT(
+      line("nvfp4:last=1"),
+      HasSubstr(" --fp4-recipe nvfp4 --first-last-layers-bf16 --num-layers-at-start-in-bf16 "
+                "0 --num-layers-at-end-in-bf16 1 --use"));
+}
+
+TEST(Launch, SaysUserBuffersToMegatronWhereSequencesAreCut) {
+  Asked asked(megatron);
+  asked.ranks(Axis::Tensor, 2).request.scenario.step.tp_overlap = true;
+  EXPECT_THAT(asked.megatron(), Not(HasSubstr("overlap")));
+  EXPECT_THAT(asked.sequence_parallel().megatron(),
+              HasSubstr(" --sequence-parallel --tp-comm-overlap"));
+}
+
 TEST(Launch, SaysPoliciesToTorchtitanAlone) {
   Asked asked(fsdp2, "checkpoint:op");
   asked.ranks(Axis::Data, 4);

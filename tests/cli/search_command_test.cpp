@@ -357,17 +357,6 @@ TEST_F(LaunchLines, SayWhoPassesKeysAroundAndWhoDoesNot) {
   EXPECT_FALSE(says(titan, "torchtitan.train")) << titan;
 }
 
-TEST_F(LaunchLines, SayWhatLinearsMultiply) {
-  const std::string asked =
-      "--gpus 4 --precision bf16 --master-weights --framework megatron --shard megatron --linears ";
-  const auto says_of = [&](const char* linears, const char* words) {
-    const std::string all = lines(asked + linears);
-    EXPECT_TRUE(says(all, words)) << all;
-  };
-  says_of("fp8", "--fp8-format hybrid --fp8-recipe tensorwise");
-  says_of("fp8-blockwise", "--fp8-format e4m3 --fp8-recipe blockwise");
-}
-
 TEST_F(LaunchLines, SayExpertRanks) {
   write_text(folder_ / "config.json",
              R"({"model_type": "megatron-gpt", "num_layers": 2, "hidden_size": 64,

@@ -21,6 +21,7 @@ inline std::string sample(const StepField& field) {
   }
   if (option.value == "N") return "7";
   if (field.key == "loss") return "chunked:4";
+  if (field.key == "linears") return "fp8:first=1";
   if (field.key == "expert_load") return "1.5";
   if (field.key == "mesh") return "dp=4";
   if (field.key == "rank") return "pp0";

@@ -133,9 +133,10 @@ TEST(OpaqueOp, InAFileSaysWhereItsRowIsWrong) {
   EXPECT_EQ(error_after("\"flops\": 600", "\"flop\": 600"),
             "t.json: /ops/1/row/forward: unknown key 'flop' (did you mean 'flops'? known: "
             "workspace_bytes, scratch_bytes, flops, moved_bytes, streamed_bytes, kernels)");
-  EXPECT_EQ(error_after("\"math\": \"float32\"", "\"math\": \"float23\""),
-            "t.json: /ops/1/row/math: unknown dtype 'float23' (did you mean 'float32'? known: "
-            "float32, float16, bfloat16, float64, int64, uint8, bool, float8_e4m3fn)");
+  EXPECT_EQ(
+      error_after("\"math\": \"float32\"", "\"math\": \"float23\""),
+      "t.json: /ops/1/row/math: unknown dtype 'float23' (did you mean 'float32'? known: "
+      "float32, float16, bfloat16, float64, int64, uint8, bool, float8_e4m3fn, float4_e2m1fn_x2)");
   EXPECT_EQ(error_after("\"gradients\": [\"in0\"", "\"gradients\": [\"out0\""),
             "t.json: /ops/1/row/gradients/0: found out0; need an input: in0 to in15");
   EXPECT_EQ(error_after("\"saved\": [\"in0\"", "\"saved\": [\"x\""),

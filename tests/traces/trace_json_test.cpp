@@ -147,7 +147,7 @@ TEST(TraceJson, TakesTheBaseOfARotationFromFilesOfVersion2) {
   const auto replace = [&](std::string_view from, std::string_view to) {
     text.replace(text.find(from), from.size(), to);
   };
-  replace("\"version\": 7", "\"version\": 2");
+  replace("\"version\": 8", "\"version\": 2");
   replace("{\"probability\": 0.1}", "{\"theta\": 10000, \"probability\": 0.1}");
   EXPECT_EQ(read_trace(text, "t.json"), small_trace());
 }
@@ -162,7 +162,7 @@ TEST(TraceJson, TakesLayoutTransformsByTheirNamesOfVersion2) {
   };
   replace("\"layout_transform\": \"patch_merging\"", "\"movement\": \"corner\"");
   EXPECT_THROW(read_trace(text, "t.json"), InputError);  // in a file of today
-  replace("\"version\": 7", "\"version\": 2");
+  replace("\"version\": 8", "\"version\": 2");
   replace("\"layout_transform\"", "\"movement\"");
   EXPECT_EQ(read_trace(text, "t.json").attributes, trace.attributes);
 }
@@ -182,7 +182,7 @@ TEST(TraceJson, WritesWhatIsNotUtf8AsReplacementCharacters) {
 
 TEST(TraceJson, WritesOneTensorOrOpPerLine) {
   const std::string text = write_trace(small_trace());
-  EXPECT_THAT(text, StartsWith("{\n  \"format\": \"tidemark-trace\",\n  \"version\": 7,\n"));
+  EXPECT_THAT(text, StartsWith("{\n  \"format\": \"tidemark-trace\",\n  \"version\": 8,\n"));
   EXPECT_THAT(text,
               HasSubstr("\n    {\"name\": \"flat\", \"shape\": [2, 12], \"dtype\": \"float32\", "
                         "\"category\": \"activation\", \"storage\": \"b1.add2\"},\n"));
@@ -265,8 +265,8 @@ TEST(TraceJson, RefusesOtherFilesAndVersions) {
   EXPECT_EQ(error_after("tidemark-trace", "plan"),
             "t.json: not a trace file; need \"format\": \"tidemark-trace\"");
   // A newer file may have keys that nobody here knows; its version says so first.
-  EXPECT_EQ(error_after("\"version\": 7", "\"shards\": 4, \"version\": 8"),
-            "t.json: /version: found 8; this program reads versions 1 to 7");
+  EXPECT_EQ(error_after("\"version\": 8", "\"shards\": 4, \"version\": 9"),
+            "t.json: /version: found 9; this program reads versions 1 to 8");
 }
 
 TEST(TraceJson, RefusesWhatItDoesNotKnow) {

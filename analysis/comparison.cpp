@@ -17,6 +17,7 @@
 #include "simulator/parallel/exchanges.h"
 #include "simulator/parallel/rank_trace.h"
 #include "simulator/parallel/shards.h"
+#include "simulator/parallel/stage_trace.h"
 #include "simulator/parallel/user_buffers.h"
 #include "traces/models/language_model.h"
 #include "traces/replicas.h"
@@ -175,8 +176,12 @@ std::shared_ptr<const Trace> trace_of(const Scenario& scenario) {
 }
 
 std::vector<std::shared_ptr<const Trace>> traces_of(const Scenario& scenario) {
+  require_stage(scenario.step);
   Traces traces = traces_with_batch(scenario, scenario.step.batch);
-  if (!scenario.trace) require_used_options(*traces.front());
+  if (scenario.trace)
+    require_codes(scenario.device, scenario.step);
+  else
+    require_used_options(*traces.front());
   return traces;
 }
 
@@ -184,6 +189,11 @@ namespace {
 
 Bytes user_buffers_of(const Scenario& scenario) {
   if (!has_user_buffers(scenario.step)) return {};
+  if (scenario.trace) {  // whose blocks read parts of a sequence
+    const Shape& part = (*scenario.trace)[scenario.trace->blocks.front().input].shape;
+    const Mesh& mesh = scenario.step.mesh;
+    return user_buffers(scenario.step, part[1] * mesh[Axis::Tensor] * mesh[Axis::Context], part[2]);
+  }
   const auto* const decoder = std::get_if<DecoderConfig>(&scenario.model.config);
   if (!decoder)
     throw UsageError("--tp-overlap: user buffers are known of GPTs and hybrids (leave it out)");

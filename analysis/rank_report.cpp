@@ -200,7 +200,7 @@ class TimedStages {
   Report totals(const MemoryBudget& budget, std::optional<RankClass> rank) {
     std::vector<TimedStep*> order;
     for (TimedStep& of : steps_)
-      if (!rank || of.totals.report.rank == rank) order.push_back(&of);
+      if (!rank || !is_piped_ || of.totals.report.rank == rank) order.push_back(&of);
     std::ranges::stable_sort(order, std::ranges::greater(), &TimedStep::least);
     TimedStep* shown = nullptr;  // of equal ones the first stage
     for (TimedStep* of : order) {

@@ -79,15 +79,6 @@ bool multiplies(const Device& device, LinearMath math) {
   return has_units && capability_of(device).value_or(least) >= least;
 }
 
-void require_codes(const Device& device, const StepOptions& step) {
-  if (!step.linears || multiplies(device, step.linears->math)) return;
-  std::string having;
-  for (const Device& known : known_devices())
-    if (multiplies(known, step.linears->math)) having += (having.empty() ? "" : ", ") + known.name;
-  throw UsageError(fmt::format("--linears {}: {} has no units for such products (use --device {})",
-                               to_string(step.linears->math), described(device), having));
-}
-
 // A kernel that is asked for by name and that PyTorch would not run.
 void require_kernel(const Device& device, const StepOptions& step) {
   const Precision precision = precision_of(step);
@@ -156,11 +147,18 @@ std::string attention_note(const Trace& trace, const Device& device) {
     return fmt::format(
         "this trace has fused attention, but PyTorch has no such kernel for {} on {}",
         to_string(precision), described(device));
-  if (!op || attribute(trace, *op, AttributeKey::MemoryEfficient) == 0) return "";
-  const std::string why = op->inputs > 3 ? "a mask or bias is added to the scores"
-                          : is_16_bit(precision)
-                              ? fmt::format("{} is too old for flash", described(device))
-                              : fmt::format("flash takes 16 bits, not {}", to_string(precision));
+  if (!op || attribute(trace, *op, AttributeKey::MemoryEfficient) == 0 ||
+      find_framework(trace.step.framework).transformer_engine)
+    return "";
+  const auto width = [&](std::size_t input) {
+    return trace[trace.inputs(*op)[input]].shape.back();
+  };
+  const std::string why =
+      op->inputs > 3 ? "a mask or bias is added to the scores"
+      : width(0) != width(2)
+          ? fmt::format("flash takes values as wide as queries, not {} and {}", width(2), width(0))
+      : is_16_bit(precision) ? fmt::format("{} is too old for flash", described(device))
+                             : fmt::format("flash takes 16 bits, not {}", to_string(precision));
   return fmt::format(
       "PyTorch takes the memory-efficient attention kernel here ({}); its time is counted as "
       "flash's",
@@ -222,6 +220,15 @@ FusedAttention fused_attention(const Device& device, Precision precision) {
 MathUnit unit_used(const Device& device, Precision precision) {
   const MathUnit named = unit_named(precision);
   return device.flops_per_second[static_cast<std::size_t>(named)] > 0 ? named : MathUnit::Fp32;
+}
+
+void require_codes(const Device& device, const StepOptions& step) {
+  if (!step.linears || multiplies(device, step.linears->math)) return;
+  std::string having;
+  for (const Device& known : known_devices())
+    if (multiplies(known, step.linears->math)) having += (having.empty() ? "" : ", ") + known.name;
+  throw UsageError(fmt::format("--linears {}: {} has no units for such products (use --device {})",
+                               to_string(step.linears->math), described(device), having));
 }
 
 StepOptions as_run_on(const Device& device, StepOptions step) {

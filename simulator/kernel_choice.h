@@ -21,6 +21,9 @@ FusedAttention fused_attention(const Device& device, Precision precision);
 /// What multiplies matrices in this precision: the fp32 units where the device has no others.
 MathUnit unit_used(const Device& device, Precision precision);
 
+/// UsageError if the device has no units for what the step's linears multiply.
+void require_codes(const Device& device, const StepOptions& step);
+
 /// The step as PyTorch runs it on this device: attention that no fused kernel takes is composed.
 /// UsageError where it refuses, or where the options ask for a kernel that there is not.
 StepOptions as_run_on(const Device& device, StepOptions step);

@@ -25,6 +25,11 @@ static_assert(codings.size() == linear_maths.size());
 
 const EngineCodes& engine_codes(LinearMath math) { return codings[static_cast<std::size_t>(math)]; }
 
+std::int64_t rows_of_codes(LinearMath math) {
+  constexpr std::int64_t of_tensor = 8;
+  return math == LinearMath::Fp8 ? of_tensor : engine_codes(math).group;
+}
+
 std::int64_t coded_bytes(const EngineCodes& codes, std::int64_t numbers) {
   return numbers / codes.in_a_byte + numbers / codes.group * codes.factor;
 }

@@ -29,6 +29,10 @@ struct EngineCodes {
 
 const EngineCodes& engine_codes(LinearMath math);
 
+/// What rows of x are multiples of: eight (assert_dim_for_fp8_exec() of pytorch/utils.py), or as
+/// many as share a factor, because columns are coded, too.
+std::int64_t rows_of_codes(LinearMath math);
+
 /// Bytes of so many numbers along a side as codes with their factors. Factors of rows that are no
 /// multiples of 128 lie in more.
 std::int64_t coded_bytes(const EngineCodes& codes, std::int64_t numbers);

@@ -135,7 +135,11 @@ bool TraceBuilder::is_at_wide_end() const {
 }
 
 bool TraceBuilder::multiplies_codes(std::int64_t in, std::int64_t out, ParameterRole role) const {
-  if (!multiplies_codes() || role != ParameterRole::Base) return false;
+  return role == ParameterRole::Base && multiplies_codes(in, out);
+}
+
+bool TraceBuilder::multiplies_codes(std::int64_t in, std::int64_t out) const {
+  if (!multiplies_codes()) return false;
   const std::int64_t group = engine_codes(step().linears->math).group;
   return in % group == 0 && out % group == 0;
 }
@@ -148,6 +152,13 @@ void TraceBuilder::refuse_codes(std::string_view linears) const {
 TensorId TraceBuilder::engine_product(const std::string& name, TensorId x, TensorId weight) {
   const Shape stored = shape(weight);
   const bool is_of_experts = stored.rank() == 3;
+  const std::int64_t rows = numel(shape(x)) / shape(x).back(),
+                     unit = rows_of_codes(step().linears->math);
+  if (rows % unit != 0 && !is_of_experts)  // whose rows are filled up (moe_router_padding)
+    throw UsageError(fmt::format(
+        "--linears {}: products take rows in multiples of {}, but {} has {} (another --batch or "
+        "size makes it one)",
+        to_string(step().linears->math), unit, name, rows));
   const EngineCodes& math = engine_codes(step().linears->math);
   const TensorId codes = input(
       trace_[weight].name + ".codes",

@@ -58,9 +58,9 @@ StepField with_known_loss(StepField row) {
   row.defect = [](const StepOptions& step) -> std::string {
     if (has_fused_loss(step) && !find_framework(step.framework).transformer_engine)
       return "fused is Transformer Engine's, for Megatron-LM (take --framework megatron, or "
-             "--liger)";
+             "--liger in its place)";
     if (has_native_loss(step) && !find_framework(step.framework).megatron)
-      return "native is Megatron-LM's own (take --framework megatron, or --liger)";
+      return "native is Megatron-LM's own (take --framework megatron, or --liger in its place)";
     if (has_native_loss(step) && precision_of(step) != Precision::Bf16)
       return "native hands on a bf16 gradient whatever the logits are (take --precision bf16)";
     if (!scores_pairs(step)) return defect_of(step.loss);
@@ -364,7 +364,7 @@ std::vector<StepField> surroundings() {
           {.key = "tp_overlap",
            .id_prefix = "tp_overlap=",
            .switches = {{"--tp-overlap", "",
-                         "with --sp, what tp ranks gather and scatter around a product runs beside "
+                         "what tp ranks gather and scatter around a product under --sp runs beside "
                          "it (Megatron's --tp-comm-overlap)",
                          "true"}}}),
       field<&StepOptions::schedule>(

@@ -68,7 +68,9 @@ void parse_end(std::string_view option, CodedLinears& linears) {
         "linears: '{}' is not understood (first=1,last=14: how many blocks at either end multiply "
         "in the precision's dtype; 0 to {})",
         option.substr(0, 64), most));
-  (key == "first" ? linears.first : linears.last) = *blocks;
+  std::int64_t& end = key == "first" ? linears.first : linears.last;
+  if (end > 0) throw UsageError(fmt::format("linears: '{}' is given twice", key));
+  end = *blocks;
 }
 
 CodedLinears parse_coded_linears(std::string_view text) {

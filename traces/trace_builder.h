@@ -109,6 +109,8 @@ class TraceBuilder {
   bool multiplies_codes() const {
     return step().linears && further_token_.empty() && !is_at_wide_end();
   }
+  /// … of these sides?
+  bool multiplies_codes(std::int64_t in, std::int64_t out) const;
   /// How many blocks will come, for what is said of the last of them.
   void expect_blocks(std::int64_t depth) { depth_ = depth; }
   /// x as matrix products read it: autocast's cast of it, or x.

@@ -23,7 +23,7 @@ struct Launch {
   Sharding::Kind sharing = Sharding::Kind::Ddp;
   Recomputed recomputed = Recomputed::Nothing;
   std::int64_t every = 1;  ///< blocks per checkpointed segment
-  std::string_view strategy = {};
+  std::string_view strategy = {}, family = {};
   std::int64_t nodes = 1, per_node = 1, global_batch = 1, blocks = 0;
 
   std::int64_t size(Axis axis) const { return step.mesh[axis]; }
@@ -48,6 +48,7 @@ Launch launch_of(const LayoutRequest& request, const MeshLayout& layout) {
   launch.nodes = gpus / launch.per_node;
   const StrategySpec& strategy = request.scenario.strategies[layout.strategy];
   launch.strategy = strategy.text;
+  launch.family = family_of(request.scenario.model.config);
   if (strategy.text == reference_strategy().name) return launch;
   launch.recomputed = Recomputed::Other;
   if (strategy.plan || strategy.components.size() != 1) return launch;
@@ -140,6 +141,20 @@ std::string megatron_codes(const CodedLinears& linears) {
   return text;
 }
 
+std::string_view megatron_script(std::string_view family) {
+  if (family == "nemotron-h") return "pretrain_hybrid.py";
+  if (family == "bert") return "examples/bert/pretrain_bert.py";
+  return family == "t5" || family == "megatron-t5" ? "examples/t5/pretrain_t5.py"
+                                                   : "pretrain_gpt.py";
+}
+
+// Of its own layers, and with results that repeat.
+std::string megatron_layers(const StepOptions& step) {
+  const Framework& framework = find_framework(step.framework);
+  if (framework.megatron && !framework.transformer_engine) return " --transformer-impl local";
+  return step.framework == "megatron-deterministic" ? " --deterministic-mode" : "";
+}
+
 LaunchLine megatron_line(const Launch& launch) {
   constexpr std::string_view program = "Megatron-LM";
   if (launch.sharing != Sharding::Kind::Megatron)
@@ -154,10 +169,10 @@ LaunchLine megatron_line(const Launch& launch) {
   const auto precision = megatron_precision(launch.step);
   if (!precision) return without(program, no_such_precision(launch));
   std::string line = fmt::format(
-      "{} pretrain_gpt.py … --tensor-model-parallel-size {} --pipeline-model-parallel-size {} "
+      "{} {} … --tensor-model-parallel-size {} --pipeline-model-parallel-size {} "
       "--micro-batch-size {} --global-batch-size {}{}",
-      torchrun(launch), launch.size(Axis::Tensor), launch.size(Axis::Pipeline), launch.step.batch,
-      launch.global_batch, *precision);
+      torchrun(launch), megatron_script(launch.family), launch.size(Axis::Tensor),
+      launch.size(Axis::Pipeline), launch.step.batch, launch.global_batch, *precision);
   if (launch.size(Axis::Context) > 1)
     line += fmt::format(" --context-parallel-size {} --cp-comm-type {}", launch.size(Axis::Context),
                         megatron_context(launch.step));
@@ -167,8 +182,12 @@ LaunchLine megatron_line(const Launch& launch) {
         launch.step.expert_form == ExpertForm::AllGather ? "allgather" : "alltoall");
   if (const std::int64_t ranks = launch.step.mesh.expert_tensor; ranks > 0)
     line += fmt::format(" --expert-tensor-parallel-size {}", ranks);
-  if (launch.step.sequence_parallel) line += " --sequence-parallel";
-  if (launch.step.sequence_parallel && launch.step.tp_overlap) line += " --tp-comm-overlap";
+  if (launch.step.sequence_parallel && launch.size(Axis::Tensor) > 1) {
+    line += " --sequence-parallel";
+    if (launch.step.tp_overlap) line += " --tp-comm-overlap";
+  }
+  line += megatron_layers(launch.step);
+  if (launch.step.optimizer == Optimizer::Muon) line += " --optimizer muon";
   if (launch.step.linears) line += megatron_codes(*launch.step.linears);
   if (schedule.group > 0)
     line += fmt::format(" --microbatch-group-size-per-virtual-pipeline-stage {}", schedule.group);

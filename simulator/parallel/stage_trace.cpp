@@ -167,7 +167,7 @@ class StageTrace {
 
   [[noreturn]] void refuse(const Op& op, TensorId input) const {
     throw InputError(fmt::format(
-        "--mesh: pp: stage {} would need {}, which {} makes of {} on another", stage_,
+        "--mesh: pp: stage {} would need {}, which {} makes of {} on another (take pp=1)", stage_,
         quoted(from_[from_.outputs(op)[0]].name), quoted(op.name), quoted(from_[input].name)));
   }
 
@@ -263,13 +263,22 @@ std::optional<OpId> begin_of_joined_chunk(const Trace& trace) {
 
 }  // namespace
 
+void require_stage(const StepOptions& step) {
+  const std::int64_t stages = step.mesh[Axis::Pipeline];
+  if (step.rank.value_or(RankClass()).stage < stages) return;
+  throw InputError(
+      stages == 1
+          ? fmt::format("--rank: {} is of a pipeline, and this step has one stage (leave it out, "
+                        "or give --mesh pp=2)",
+                        to_text(*step.rank))
+          : fmt::format("--rank: {} is not among the {} stages (the last is pp{})",
+                        to_text(*step.rank), stages, stages - 1));
+}
+
 Trace cut_for_stage(Trace trace) {
-  const std::int64_t stages = trace.step.mesh[Axis::Pipeline];
-  if (stages == 1) return trace;
+  require_stage(trace.step);
+  if (trace.step.mesh[Axis::Pipeline] == 1) return trace;
   const std::int64_t stage = trace.step.rank.value_or(RankClass()).stage;
-  if (stage >= stages)
-    throw InputError(fmt::format("--rank: {} is not among the {} stages (the last is pp{})",
-                                 to_text(*trace.step.rank), stages, stages - 1));
   trace.step.rank = RankClass{stage};
   return StageTrace(trace, static_cast<std::size_t>(stage)).run();
 }

@@ -7,6 +7,9 @@
 
 namespace tidemark {
 
+/// InputError if the step's rank is none of its stages.
+void require_stage(const StepOptions& step);
+
 /// Blocks dealt out over the pp stages of the step's mesh, evenly or as its schedule says, with
 /// what stands behind each; the first stage has all that stands before the blocks, the last (of
 /// zb-v the first) the head and the loss. Stages may have several chunks, which deal with each

@@ -306,6 +306,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "has 189"},
         Mistake{"compare bert-base --linears fp8 --device h100 --framework torch-1.13", 2,
                 "--linears: torch-1.13 has no linears in eight bits that are known"},
+        Mistake{"compare llama-3-8b --loss native --liger --precision bf16", 2,
+                "--loss: Liger has a loss of its own (leave --loss or --liger out)"},
+        Mistake{"compare gpt2 --rank pp1", 1,
+                "--rank: pp1 is of a pipeline, and this step has one stage (leave it out, or give "
+                "--mesh pp=2)"},
+        Mistake{"explain gpt2 --mesh pp=2 --accumulate 4 --rank pp7", 1,
+                "--rank: pp7 is not among the 2 stages (the last is pp1)"},
         Mistake{"compare gpt2 --linears mxfp4", 2,
                 "unknown linears 'mxfp4' (did you mean 'mxfp8'? known: fp8, fp8-blockwise, mxfp8, "
                 "nvfp4)\n"},

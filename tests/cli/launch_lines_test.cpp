@@ -201,6 +201,7 @@ TEST(Launch, SaysWhatLinearsMultiplyToMegatron) {
     Asked asked(megatron);
     asked.request.scenario.step.linears = parse_coded_linears(linears);
     asked.request.scenario.step.framework = "megatron";
+    asked.request.scenario.step.sequence = 128;
     asked.request.scenario.device = find_device("b200");
     return asked.megatron();
   };
@@ -216,10 +217,33 @@ TEST(Launch, SaysWhatLinearsMultiplyToMegatron) {
 
 TEST(Launch, SaysUserBuffersToMegatronWhereSequencesAreCut) {
   Asked asked(megatron);
+  asked.request.scenario.step.tp_overlap = true;
+  EXPECT_THAT(asked.sequence_parallel().megatron(), Not(HasSubstr("sequence-parallel")));
+  asked = Asked(megatron);
   asked.ranks(Axis::Tensor, 2).request.scenario.step.tp_overlap = true;
   EXPECT_THAT(asked.megatron(), Not(HasSubstr("overlap")));
   EXPECT_THAT(asked.sequence_parallel().megatron(),
               HasSubstr(" --sequence-parallel --tp-comm-overlap"));
+}
+
+TEST(Launch, NamesMegatronsScriptLayersAndOptimizer) {
+  Asked asked(megatron);
+  const auto line = [&] { return asked.megatron(); };
+  StepOptions& step = asked.request.scenario.step;
+  EXPECT_THAT(line(), Not(HasSubstr("--transformer-impl")));
+  step.framework = "megatron-local";
+  EXPECT_THAT(line(), HasSubstr(" --transformer-impl local"));
+  step.framework = "megatron-deterministic";
+  EXPECT_THAT(line(), HasSubstr(" --deterministic-mode"));
+  step.optimizer = Optimizer::Muon;
+  EXPECT_THAT(line(), HasSubstr(" --optimizer muon"));
+  ModelConfig& config = asked.request.scenario.model.config;
+  std::get<DecoderConfig>(config).family = "nemotron-h";
+  EXPECT_THAT(line(), HasSubstr(" pretrain_hybrid.py "));
+  config = BertConfig();
+  EXPECT_THAT(line(), HasSubstr(" examples/bert/pretrain_bert.py "));
+  config = MegatronT5Config();
+  EXPECT_THAT(line(), HasSubstr(" examples/t5/pretrain_t5.py "));
 }
 
 TEST(Launch, SaysPoliciesToTorchtitanAlone) {

@@ -94,6 +94,25 @@ TEST(KernelChoice, SaysWhereAnOptionChangesNothing) {
               testing::ElementsAre(HasSubstr("memory-efficient attention kernel")));
 }
 
+// Of DeepSeek's latent attention, whose queries have a part with positions, too.
+TEST(KernelChoice, SaysThatFlashTakesValuesAsWideAsQueries) {
+  const auto notes = [](std::string_view framework) {
+    Scenario scenario;
+    LatentConfig latent{.key_rank = 32, .plain_width = 16, .rotary_width = 8, .value_width = 16};
+    DecoderConfig config{.family = "deepseek-v3", .width = 64, .depth = 1, .heads = 4, .mlp = 64};
+    config.key_heads = 4, config.vocabulary = 64, config.positions = 32, config.latent = latent;
+    scenario.model = {"small", std::string(config.family), "small", "", config};
+    scenario.step = {.batch = 1, .precision = Precision::Bf16};
+    scenario.step.framework = framework;
+    scenario.device = find_device("h100");
+    scenario.strategies = {parse_strategy("vanilla")};
+    return compare(scenario).notes;
+  };
+  EXPECT_THAT(notes("transformers-4.57"),
+              testing::Contains(HasSubstr("flash takes values as wide as queries, not 16 and 24")));
+  EXPECT_THAT(notes("megatron"), testing::Not(testing::Contains(HasSubstr("PyTorch takes"))));
+}
+
 // Where it was measured, and the values have 16 bits.
 TEST(KernelChoice, SaysWhichRowsAreSlow) {
   const StepOptions half{.batch = 1, .precision = Precision::Bf16};

@@ -77,7 +77,8 @@ struct GroupedMixture {
     const std::int64_t in = b.shape(x)[1];
     const TensorId weights =
         b.to_compute(b.parameter(name + ".experts" + suffix + ".weight", {config.count, in, out}));
-    if (b.multiplies_codes()) return b.engine_product(name + ".experts" + suffix, x, weights);
+    if (b.multiplies_codes(in, out))
+      return b.engine_product(name + ".experts" + suffix, x, weights);
     const TensorId read = b.to_compute(x);
     const ExpertOp op = config.is_grouped ? ExpertOp::Product : ExpertOp::ProductOfEach;
     return emit(op, ".experts" + suffix, std::array{read, weights},

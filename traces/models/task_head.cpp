@@ -83,6 +83,8 @@ namespace {
 TensorId words_loss(TraceBuilder& b, const HiddenWords& hidden, const DecoderHead& head) {
   const TensorId x = hidden.x, tied = head.is_tied ? hidden.table : no_tensor;
   const TensorId bias = head.bias ? b.parameter("lm_head.bias", {head.vocabulary}) : no_tensor;
+  if (b.step().liger && (has_fused_loss(b.step()) || has_native_loss(b.step())))
+    throw UsageError("--loss: Liger has a loss of its own (leave --loss or --liger out)");
   const bool has_no_logits =
       (b.step().loss && !has_fused_loss(b.step()) && !has_native_loss(b.step())) || b.step().liger;
   if (has_no_logits && !hidden.further.empty())

@@ -112,6 +112,37 @@ TEST(EngineLinear, IsOfSidesThatGroupsDivide) {
           testing::HasSubstr("multiples of 128, as fp8-blockwise products need them")));
 }
 
+// Columns are coded, too; rows of experts are filled up to as many.
+TEST(EngineLinear, TakesRowsThatGroupsDivide) {
+  const auto built = [](LinearMath math, std::int64_t tokens, std::int64_t experts = 0) {
+    StepOptions options = megatron(math);
+    options.batch = 1, options.sequence = tokens;
+    return build_trace(decoder(1, experts), options);
+  };
+  EXPECT_NO_THROW(built(LinearMath::Fp8, 24));
+  EXPECT_NO_THROW(built(LinearMath::NvFp4, 16));
+  EXPECT_NO_THROW(built(LinearMath::MxFp8, 32));
+  EXPECT_THAT([&] { built(LinearMath::MxFp8, 24); },
+              testing::ThrowsMessage<UsageError>(
+                  "--linears mxfp8: products take rows in multiples of 32, but blocks.0.attn.qkv "
+                  "has 24 (another --batch or size makes it one)"));
+  EXPECT_THROW(built(LinearMath::Fp8, 12), UsageError);
+  EXPECT_THROW(built(LinearMath::NvFp4, 24), UsageError);
+}
+
+TEST(EngineLinear, OfExpertsHasSidesThatGroupsDivide) {
+  const auto coded = [](LinearMath math) {
+    Model model = decoder(1, 4);
+    std::get<DecoderConfig>(model.config).experts.width = 48;
+    const Trace trace = build_trace(model, megatron(math));
+    return std::ranges::count_if(trace.ops, [&](const Op& op) {
+      return is_engine_product(trace, op) && is_product_of_experts(trace, op);
+    });
+  };
+  EXPECT_EQ(coded(LinearMath::NvFp4), 2);
+  EXPECT_EQ(coded(LinearMath::MxFp8), 1);  // gate and up are 96 wide together
+}
+
 TEST(EngineLinear, LeavesBlocksAtTheEndsAsTheyAre) {
   StepOptions options = megatron({});
   const auto blocks = [&](std::string_view linears) {
@@ -140,7 +171,8 @@ TEST(CodedLinears, AreWrittenAsTheyAreRead) {
        {"fp8", "fp8-blockwise", "mxfp8:first=2", "nvfp4:last=14", "nvfp4:first=1,last=14"})
     EXPECT_EQ(to_text(parse_coded_linears(text)), text);
   EXPECT_EQ(to_text(parse_coded_linears("nvfp4:last=0")), "nvfp4");
-  for (const char* text : {"nvfp4:last=", "nvfp4:", "nvfp4:14", "nvfp4:middle=1", "nvfp4:first=-1"})
+  for (const char* text : {"nvfp4:last=", "nvfp4:", "nvfp4:14", "nvfp4:middle=1", "nvfp4:first=-1",
+                           "nvfp4:first=1,first=3"})
     EXPECT_THROW(parse_coded_linears(text), UsageError) << text;
 }
 

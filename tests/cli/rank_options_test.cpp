@@ -1,0 +1,49 @@
+// A rank that is named where there is one stage, and traces of ranks, which say what the model's
+// own step says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace tidemark::cli::rank_options_test {
+namespace {
+
+TEST(NamedRank, OfOneStageChangesNothing) {
+  const std::string line = "explain gpt2 -s 128 -b 1 --precision bf16 --strategy checkpoint";
+  const Outcome plain = tidemark(line), named = tidemark(line + " --rank pp0");
+  EXPECT_EQ(named.exit_code, 0);
+  EXPECT_THAT(named.output, testing::HasSubstr(plain.output.substr(plain.output.find("\nfits"))));
+}
+
+// Its user buffers lie outside, as those of the model's own step do.
+TEST(TraceOfARank, SaysOfUserBuffersWhatTheModelSays) {
+  const Folder folder;
+  write_text(folder / "config.json",
+             R"({"model_type": "megatron-gpt", "num_layers": 2, "hidden_size": 64,
+                 "num_attention_heads": 4, "vocab_size": 512, "max_position_embeddings": 64})");
+  const std::string step =
+      " -b 2 --precision bf16 --framework megatron --mesh tp=2 --sp --tp-overlap";
+  const std::string config = folder / "config.json", trace = folder / "x.trace.json";
+  const std::string rest = " --strategies vanilla --cluster dgx-h100 --format csv";
+  ASSERT_EQ(tidemark("trace " + config + step + " --compute-capability 90 -o " + trace).exit_code,
+            0);
+  const Outcome of_model = tidemark("compare " + config + step + rest);
+  const Outcome of_trace = tidemark("compare " + trace + rest);
+  EXPECT_EQ(of_trace.exit_code, 0) << of_trace.errors;
+  EXPECT_EQ(of_trace.output.substr(of_trace.output.find("\nvanilla")),
+            of_model.output.substr(of_model.output.find("\nvanilla")));
+}
+
+// As a model's step of that device does.
+TEST(TraceOfARank, AsksForUnitsThatItsLinearsNeed) {
+  const Folder folder;
+  const std::string trace = folder / "x.trace.json";
+  const std::string step = " -b 1 -s 64 --precision bf16 --framework megatron --linears nvfp4";
+  ASSERT_EQ(tidemark("trace llama-3.2-1b" + step + " -o " + trace).exit_code, 0);
+  EXPECT_THAT(tidemark("compare " + trace + " --device a100-80gb").errors,
+              testing::HasSubstr("--linears nvfp4: NVIDIA A100 SXM4 80 GB (compute capability 8.0) "
+                                 "has no units for such products (use --device b200)"));
+}
+
+}  // namespace
+}  // namespace tidemark::cli::rank_options_test

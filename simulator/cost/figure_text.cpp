@@ -13,7 +13,9 @@
 namespace tidemark {
 namespace {
 
+// Of a short time in millionths of a second.
 std::string with_prefix(double number, std::string_view unit) {
+  if (unit == "s" && number > 0 && number < 1e-3) return with_prefix(number * 1e6, "µs");
   constexpr std::string_view prefixes = " kMGTPE";
   std::size_t prefix = 0;
   for (; number >= 999.5 && prefix + 1 < prefixes.size(); ++prefix) number /= 1000;

@@ -20,6 +20,16 @@ TEST(Clusters, EachFigureHasASource) {
       EXPECT_GT(figure.source.text.size(), 5u) << cluster.name << " " << figure.key;
 }
 
+TEST(Clusters, SayShortTimesInMillionthsOfASecond) {
+  int times = 0;
+  for (const Figure& figure : figures(find_cluster("dgx-b200")))
+    if (figure.unit == "s") {
+      ++times;
+      EXPECT_TRUE(figure.text.ends_with(" µs")) << figure.text;
+    }
+  EXPECT_EQ(times, 2);
+}
+
 TEST(Clusters, AreFoundInAnyCaseOfLetters) {
   EXPECT_EQ(find_cluster("DGX-H100").name, "dgx-h100");
   EXPECT_THROW(find_cluster("dgx-h10"), UsageError);

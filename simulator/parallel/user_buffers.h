@@ -1,13 +1,11 @@
 // Transformer Engine's user buffers (--tp-comm-overlap of Megatron-LM): what tensor-parallel ranks
-// with --sp gather and scatter runs beside the products that read or wrote it, part by part.
-// Method, parts and SMs are the defaults of initialize_ub() in module/base.py of Transformer Engine
-// 2:
+// with --sp gather and scatter runs beside the products that read or wrote it, part by part, by the
+// defaults of initialize_ub() (module/base.py of Transformer Engine 2):
 //
-//   forward    gather x ═ fc1 (ring)   fc2 ═ scatter y (pipeline)
-//   backward   gather dy ═ fc2's dx (ring)   gather x ═ fc1's dx (bulk)   scatter dx ═ fc1's dW
-//   (bulk)
+//   forward    gather x ═ fc1 (ring)         fc2 ═ scatter y (pipeline)
+//   backward   gather dy ═ fc2's dx (ring)   gather x ═ fc1's dx, scatter dx ═ fc1's dW (bulk)
 //
-// --fp8 recipes' gathers in eight bits are not told apart, nor products that chunks make slower.
+// Not told apart: gathers of codes, and products that are slower in parts.
 #pragma once
 
 #include <vector>

@@ -491,6 +491,13 @@ void require_used_options(const Trace& trace) {
   const bool is_scored = has_fused_loss(trace.step) || has_native_loss(trace.step)
                              ? is_elsewhere || std::ranges::any_of(trace.ops, is_fused)
                              : std::ranges::any_of(trace.opaque_rows, scores_words);
+  if (trace.step.loss && !is_scored && is_elsewhere)
+    throw UsageError(fmt::format(
+        "--loss: with pipeline stages {} is not simulated (take fused or native, or pp=1)",
+        to_text(*trace.step.loss)));
+  if (has_fused_loss(trace.step) && !is_scored && precision_of(trace.step) != Precision::Bf16)
+    throw UsageError(fmt::format("--loss: fused is not known in {} (take --precision bf16)",
+                                 to_string(precision_of(trace.step))));
   if (trace.step.loss && !is_scored)
     throw UsageError(fmt::format(
         "--loss: {} has no logits of the next words (or caps them), which is what {} is for",

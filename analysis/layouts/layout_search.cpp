@@ -146,7 +146,8 @@ class LayoutSearcher {
     if (!parts.refusal.empty() || (is_piped(layout) && !parts.pipeline_refusal.empty()))
       return {LayoutRule::Strategy, {}};
     const Scenario scenario = scenario_in(request(), layout);
-    if (!sharing_defect(scenario.step).empty()) return {LayoutRule::Sharding, {}};
+    if (!sharing_defect(scenario.step).empty() || !mesh_defect(scenario.step).empty())
+      return {LayoutRule::Sharding, {}};
     const LayoutBounds bounds = bounds_of(request(), layout, parts);
     if (bounds.allocated > memory_budget_of(scenario).capacity) return {LayoutRule::Memory, bounds};
     return {{}, bounds};

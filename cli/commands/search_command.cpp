@@ -63,6 +63,8 @@ LayoutRequest search_request(const Options& options) {
   if (options.step.contains("--batch")) request.micro_batch = request.scenario.step.batch;
   const StepOptions& step = request.scenario.step;
   require_only_what_is_not_tried(step.mesh);
+  if (const std::string defect = expert_form_defect(step); !defect.empty())
+    throw UsageError("--ep-form: " + defect);
   if (step.shard) request.shardings = {*step.shard};
   if (step.schedule) request.schedules = {*step.schedule};
   if (options.top)

@@ -308,6 +308,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "--linears: torch-1.13 has no linears in eight bits that are known"},
         Mistake{"compare llama-3-8b --loss native --liger --precision bf16", 2,
                 "--loss: Liger has a loss of its own (leave --loss or --liger out)"},
+        Mistake{"compare gpt2 --loss chunked:4 --mesh pp=2 --accumulate 2", 2,
+                "--loss: with pipeline stages chunked:4 is not simulated (take fused or native, or "
+                "pp=1)\n"},
+        Mistake{"compare gpt2 --loss fused --framework megatron --precision amp-bf16", 2,
+                "--loss: fused is not known in amp-bf16 (take --precision bf16)\n"},
+        Mistake{"search mixtral-8x7b --gpus 8 --framework megatron --precision bf16 --ep-form "
+                "all-gather --expert-load 1.5",
+                2, "--ep-form: a rank that has all tokens of all is as busy"},
         Mistake{"compare gpt2 --rank pp1", 1,
                 "--rank: pp1 is of a pipeline, and this step has one stage (leave it out, or give "
                 "--mesh pp=2)"},

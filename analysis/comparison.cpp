@@ -190,7 +190,9 @@ namespace {
 Bytes user_buffers_of(const Scenario& scenario) {
   if (!has_user_buffers(scenario.step)) return {};
   if (scenario.trace) {  // whose blocks read parts of a sequence
+    if (scenario.trace->blocks.empty()) return {};
     const Shape& part = (*scenario.trace)[scenario.trace->blocks.front().input].shape;
+    if (part.rank() != 3) return {};
     const Mesh& mesh = scenario.step.mesh;
     return user_buffers(scenario.step, part[1] * mesh[Axis::Tensor] * mesh[Axis::Context], part[2]);
   }

@@ -93,4 +93,9 @@ std::vector<std::string_view> linears_named(std::string_view target, std::string
   return {found->linears.begin(), end};
 }
 
+std::string_view leaf_of(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
 }  // namespace tidemark

@@ -12,4 +12,7 @@ namespace tidemark {
 /// depends on the family.
 std::vector<std::string_view> linears_named(std::string_view target, std::string_view family);
 
+/// The last part of a dotted name: "blocks.0.attn.q" → "q".
+std::string_view leaf_of(std::string_view name);
+
 }  // namespace tidemark

@@ -151,8 +151,9 @@ std::string_view megatron_script(std::string_view family) {
 // Of its own layers, and with results that repeat.
 std::string megatron_layers(const StepOptions& step) {
   const Framework& framework = find_framework(step.framework);
-  if (framework.megatron && !framework.transformer_engine) return " --transformer-impl local";
-  return step.framework == "megatron-deterministic" ? " --deterministic-mode" : "";
+  if (!framework.megatron) return "";
+  std::string text = framework.transformer_engine ? "" : " --transformer-impl local";
+  return text + (framework.deterministic_workspace ? " --deterministic-mode" : "");
 }
 
 LaunchLine megatron_line(const Launch& launch) {

@@ -94,8 +94,7 @@ TEST(PublishedMixtures, AreFound) {
                          {},
                          50'688,
                          four_experts,
-                         462'412'800,
-                         1'197'030'400},
+                         462'412'800},
            PublishedStep{"dgx-h100",
                          local,
                          "pp=2,dp=1,tp=4,ep=2,etp=2",
@@ -103,8 +102,7 @@ TEST(PublishedMixtures, AreFound) {
                          {},
                          50'688,
                          four_experts,
-                         491'772'928,
-                         1'226'076'160},
+                         491'772'928},
            PublishedStep{"dgx-h100",
                          engine,
                          "pp=2,dp=1,tp=4,ep=2,etp=2",
@@ -122,7 +120,7 @@ TEST(PublishedMixtures, AreFound) {
         << published.cluster << " " << published.mesh;
     if (!published.peak) continue;
     const auto peak = static_cast<double>(*published.peak);
-    EXPECT_NEAR(static_cast<double>(report.allocated_peak.count), peak, peak / 60)
+    EXPECT_NEAR(static_cast<double>(report.allocated_peak.count), peak, peak / 100)
         << published.cluster << " " << published.mesh;
   }
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "tests/simulator/parallel/ranks.h"
+#include "tests/simulator/parallel/small_megatron.h"
 #include "traces/expert_ops.h"
 
 namespace tidemark::engine_linear_test {
@@ -14,22 +15,8 @@ namespace {
 
 constexpr std::int64_t h = 64, f = 128, s = 32, b = 2, heads = 4;
 
-/// LLaMA's layer as Megatron-LM has it; with experts in place of the MLP, if any.
 Model decoder(std::int64_t depth, std::int64_t experts = 0) {
-  DecoderConfig config{.family = "megatron-gpt",
-                       .width = h,
-                       .depth = depth,
-                       .heads = heads,
-                       .mlp = f,
-                       .key_heads = heads,
-                       .head_width = h / heads,
-                       .vocabulary = 512,
-                       .positions = s};
-  config.mlp_form = MlpForm::GatedPacked;
-  config.packed_qkv = true;
-  config.unpacking = Unpacking::Slices;
-  config.experts = {.count = experts, .per_token = 2, .width = f};
-  return small_model("small-megatron", config);
+  return small_megatron(depth, experts);
 }
 
 StepOptions megatron(std::optional<LinearMath> linears) {

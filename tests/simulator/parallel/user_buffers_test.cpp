@@ -8,27 +8,14 @@
 #include "simulator/cost/cost_model.h"
 #include "simulator/parallel/cluster.h"
 #include "tests/simulator/parallel/ranks.h"
+#include "tests/simulator/parallel/small_megatron.h"
 
 namespace tidemark::user_buffers_test {
 namespace {
 
-constexpr std::int64_t h = 64, s = 32, b = 2, depth = 2;
+constexpr std::int64_t h = 64, s = 32, b = 2;
 
-Model decoder() {
-  DecoderConfig config{.family = "megatron-gpt",
-                       .width = h,
-                       .depth = depth,
-                       .heads = 4,
-                       .mlp = 128,
-                       .key_heads = 4,
-                       .head_width = 16,
-                       .vocabulary = 512,
-                       .positions = s};
-  config.mlp_form = MlpForm::GatedPacked;
-  config.packed_qkv = true;
-  config.unpacking = Unpacking::Slices;
-  return small_model("small-megatron", config);
-}
+Model decoder() { return small_megatron(2); }
 
 StepOptions asked(bool overlaps = true) {
   StepOptions options{.batch = b, .precision = Precision::Bf16, .framework = "megatron"};

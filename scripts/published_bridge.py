@@ -4,9 +4,7 @@ equal. Some recover norms and activations, which takes little time; only time is
 it gathers and scatters as much, layer by layer."""
 from published_models import layers_of, megatron_model
 
-# GB300 and B300 have the bf16 rate and the bandwidths of GB200 and B200 (NVIDIA's tables of HGX boards and of NVL72 racks), and more
-# memory, which decides about nothing here.
-CLUSTERS = [("dgx-gb300", "gb200-nvl72"), ("dgx-gb200", "gb200-nvl72"), ("dgx-b300", "dgx-b200"), ("dgx-b200", "dgx-b200"),
+CLUSTERS = [("dgx-gb300", "gb300-nvl72"), ("dgx-gb200", "gb200-nvl72"), ("dgx-b300", "dgx-b300"), ("dgx-b200", "dgx-b200"),
             ("dgx-h100", "dgx-h100")]
 
 

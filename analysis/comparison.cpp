@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "analysis/idle_options.h"
 #include "analysis/parameter_count.h"
 #include "analysis/rank_report.h"
 #include "analysis/remedies.h"
@@ -55,13 +56,7 @@ void describe(const Trace& trace, Comparison& comparison) {
     comparison.attention = attribute(trace, *fused, AttributeKey::MemoryEfficient) != 0
                                ? Attention::MemoryEfficient
                                : Attention::Flash;
-  if (trace.step.sequence_parallel && trace.step.mesh[Axis::Tensor] == 1)
-    comparison.notes.emplace_back(
-        "--sp cuts what tp ranks share, and here is one: it changes nothing");
-  if (trace.step.tp_overlap && !has_user_buffers(trace.step))
-    comparison.notes.emplace_back(
-        "--tp-overlap hides what tp ranks exchange under --sp with --framework megatron, and here "
-        "is none: it changes nothing");
+  for (std::string& line : idle_options(trace.step)) comparison.notes.push_back(std::move(line));
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;
   const Mesh& mesh = trace.step.mesh;

@@ -67,7 +67,7 @@ TEST(CalibrateFrom, LeavesEachStepInItsCluster) {
   const Folder folder;
   const std::string step =
       "gpt2-xl -b 64 -s 16 --precision bf16 --gpus 64 --shard fsdp2 --cluster ";
-  const std::string quick = step + "gb200-nvl72", slow = step + "dgx-b200";
+  const std::string quick = step + "gb200-nvl72 --device b200", slow = step + "dgx-b200";
   const double quick_s = predicted_ms(quick) / 1e3, slow_s = predicted_ms(slow) / 1e3;
   ASSERT_GT(slow_s, 1.2 * quick_s);
   const Outcome outcome = calibrated(

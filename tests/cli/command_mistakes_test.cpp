@@ -286,12 +286,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "--device h100",
                 2,
                 "--linears mxfp8: NVIDIA H100 SXM5 80 GB (compute capability 9.0) has no units for "
-                "such products (use --device b200)"},
+                "such products (use --device b200, b300, gb200, gb300)"},
         Mistake{"compare llama-3-8b -s 64 --precision bf16 --framework megatron --linears nvfp4 "
                 "--device h200",
                 2,
                 "--linears nvfp4: NVIDIA H200 SXM5 141 GB (compute capability 9.0) has no units "
-                "for such products (use --device b200)"},
+                "for such products (use --device b200, b300, gb200, gb300)"},
         Mistake{
             "compare bert-base --linears nvfp4 --device b200", 2,
             "--linears: transformers-4.57 has none with factors by groups: nvfp4 is Transformer "

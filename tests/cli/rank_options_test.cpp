@@ -40,9 +40,10 @@ TEST(TraceOfARank, AsksForUnitsThatItsLinearsNeed) {
   const std::string trace = folder / "x.trace.json";
   const std::string step = " -b 1 -s 64 --precision bf16 --framework megatron --linears nvfp4";
   ASSERT_EQ(tidemark("trace llama-3.2-1b" + step + " -o " + trace).exit_code, 0);
-  EXPECT_THAT(tidemark("compare " + trace + " --device a100-80gb").errors,
-              testing::HasSubstr("--linears nvfp4: NVIDIA A100 SXM4 80 GB (compute capability 8.0) "
-                                 "has no units for such products (use --device b200)"));
+  EXPECT_THAT(
+      tidemark("compare " + trace + " --device a100-80gb").errors,
+      testing::HasSubstr("--linears nvfp4: NVIDIA A100 SXM4 80 GB (compute capability 8.0) "
+                         "has no units for such products (use --device b200, b300, gb200, gb300)"));
 }
 
 }  // namespace

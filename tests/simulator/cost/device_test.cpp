@@ -113,17 +113,20 @@ TEST(Device, RatesAgreeWithClockAndSmCount) {
       {"rtx-2080-ti", {128, 512}}, {"rtx-3090", {256, 512}},   {"rtx-4090", {256, 512}},
       {"a100-40gb", {128, 2048}},  {"a100-80gb", {128, 2048}}, {"l40s", {256, 1024}},
       {"h100", {256, 4096}},       {"h200", {256, 4096}},      {"b200", {256, 8192}},
-      {"a10g", {256, 512}},        {"a6000", {256, 1024}},     {"l4", {256, 1024}}};
+      {"a10g", {256, 512}},        {"a6000", {256, 1024}},     {"l4", {256, 1024}},
+      {"b300", {256, 8192}},       {"gb200", {256, 8192}},     {"gb300", {256, 8192}}};
   for (const Device& device : known_devices()) {
     ASSERT_TRUE(flops_per_cycle.contains(device.name)) << device.name;
     const auto [fp32, fp16] = flops_per_cycle.at(device.name);
     const double cycles_per_second = device.sm_count * device.clock_hz;
-    // The H100's CUDA core rate is stated at a higher clock (1.98 GHz) than its tensor rates.
-    const double fp32_tolerance = device.name.starts_with("h") ? 0.10 : 0.02;
+    // The H100's CUDA core rate is stated at a higher clock (1.98 GHz) than its tensor rates. A
+    // B300 can be clocked higher (2.03 GHz) than its board's rates are stated at (1.86).
+    const bool is_b300 = device.name == "b300";
+    const double fp32_tolerance = device.name.starts_with("h") ? 0.10 : is_b300 ? 0.03 : 0.02;
     EXPECT_NEAR(device.flops_per_second[0] / (cycles_per_second * fp32), 1, fp32_tolerance)
         << device.name;
     const double fp16_rate = device.flops_per_second[static_cast<std::size_t>(MathUnit::Fp16)];
-    EXPECT_NEAR(fp16_rate / (cycles_per_second * fp16), 1, 0.06) << device.name;
+    EXPECT_NEAR(fp16_rate / (cycles_per_second * fp16), 1, is_b300 ? 0.09 : 0.06) << device.name;
   }
 }
 

@@ -382,7 +382,7 @@ std::vector<StepField> surroundings() {
            .noun = "rank",
            .switches = {{"--rank", "NAME",
                          "whose step it is, as pp0 for those of the first pipeline stage (default: "
-                         "the stage that needs most)"}}}),
+                         "the stage that needs most; a trace file without it has that of pp0)"}}}),
       among_ranks(field<&StepOptions::shard>(
           {.key = "shard",
            .fits_recorded = true,

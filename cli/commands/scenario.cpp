@@ -263,6 +263,8 @@ Trace trace_of(const Options& options, std::string& notes) {
   set_step(options, scenario);
   notes += notes_on(scenario.model);
   if (scenario.trace) return *scenario.trace;
+  if (scenario.step.mesh[Axis::Pipeline] > 1 && !scenario.step.rank)
+    notes += "the step of pp0: a trace holds that of one stage (--rank names another)\n";
   Trace trace = build_rank_trace(scenario.model, scenario.step);
   require_used_options(trace);
   return trace;

@@ -34,6 +34,16 @@ TEST(TraceOfARank, SaysOfUserBuffersWhatTheModelSays) {
             of_model.output.substr(of_model.output.find("\nvanilla")));
 }
 
+TEST(TraceOfARank, SaysWhichStageItHoldsWhereNoneIsNamed) {
+  const Folder folder;
+  const std::string trace =
+      "trace gpt2 -b 1 -s 16 --accumulate 2 --mesh pp=2 -o " + std::string(folder / "x.trace.json");
+  const char* const line =
+      "the step of pp0: a trace holds that of one stage (--rank names another)\n";
+  EXPECT_THAT(tidemark(trace).errors, testing::HasSubstr(line));
+  EXPECT_THAT(tidemark(trace + " --rank pp1").errors, testing::Not(testing::HasSubstr(line)));
+}
+
 // As a model's step of that device does.
 TEST(TraceOfARank, AsksForUnitsThatItsLinearsNeed) {
   const Folder folder;

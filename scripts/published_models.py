@@ -72,8 +72,9 @@ def nemotron_of_tests(name):
     return NEMOTRON_3_SUPER if "super" in name else NEMOTRON_3_NANO | TWO_AHEAD
 
 
-def padded(words, ranks):
-    return (words + 128 * ranks - 1) // (128 * ranks) * 128 * ranks
+def padded(words, ranks, multiple=128):
+    """--make-vocab-size-divisible-by, of each tensor-parallel rank."""
+    return (words + multiple * ranks - 1) // (multiple * ranks) * multiple * ranks
 
 
 def megatron_decoder(layers, hidden, heads, ffn, words, sequence):

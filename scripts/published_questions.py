@@ -53,7 +53,12 @@ def is_t5(row):
 
 
 def is_hybrid(row):
-    return row["model"].startswith("hybrid/hybrid_mr_mcore")
+    return row["model"].startswith("hybrid/hybrid_mr_mcore") or (is_megatron_test(row) and "hybrid-layer-pattern" in row["notes"]["options"])
+
+
+def pattern_of(row):
+    """Of a hybrid, without its stages."""
+    return row["notes"]["options"].get("hybrid-layer-pattern", HYBRID_OF_TESTS).replace("|", "")
 
 
 # … and the options of model_config.yaml that rows leave out, of tests by how their names begin.
@@ -72,6 +77,11 @@ def options_of(row):
         if row["model"].startswith(begin):
             options = more | options
     return options
+
+
+def backend_of(row):
+    """Less what model_config.yaml remarks behind it."""
+    return row["notes"]["options"].get("attention-backend", "").split(" #")[0]
 
 
 def ranks_of_expert(row):
@@ -173,7 +183,6 @@ def refusal_of_megatron(row):
     if options.get("fp8-format") and options.get("fp8-recipe") not in CODES:
         return f"eight bits by the recipe '{options.get('fp8-recipe')}'"
     for option, what in [("use-megatron-fsdp", "Megatron-FSDP"),
-                         ("mtp-num-layers", "prediction of several tokens"),
                          ("defer-embedding-wgrad-compute", "a table whose gradient waits for the last backward"),
                          ("overlap-moe-expert-parallel-comm", "exchanges of visits that other micro-batches hide"),
                          ("fine-grained-activation-offloading", "offloading by module"),
@@ -200,11 +209,14 @@ def refusal_of_megatron(row):
         return "states cut among ranks whose number the row does not state"
     if row["hidden"] >= 4096:
         return None
-    if options.get("position-embedding-type", "learned_absolute") not in ("learned_absolute", "rope"):
+    if options.get("pipeline-model-parallel-layout"):
+        return "stages by a layout"
+    without = ("none",) if is_hybrid(row) else ()
+    if options.get("position-embedding-type", "learned_absolute") not in ("learned_absolute", "rope") + without:
         return f"positions '{options['position-embedding-type']}'"
     if row.get("recompute") not in ("none", "full"):
         return f"recomputation '{row.get('recompute')}'"
-    if (row.get("cp") or 1) > 1 and options.get("attention-backend") in ("unfused", "local"):
+    if (row.get("cp") or 1) > 1 and backend_of(row) in ("unfused", "local"):
         return "context ranks without a fused kernel"
     if "memory_bytes" not in row or "global_batch" not in row:
         return "no memory, or no batch, is stated"
@@ -303,9 +315,12 @@ def megatron_config(row):
     if is_t5(row):
         return megatron_t5(row)
     if is_hybrid(row):
-        return megatron_gpt(row | {"layers": len(HYBRID_OF_TESTS)}) | {
-            "model_type": "megatron-hybrid", "hybrid_layer_pattern": HYBRID_OF_TESTS,
-            "position_embedding_type": row["notes"]["options"].get("position-embedding-type", "learned_absolute")}
+        options, pattern = row["notes"]["options"], pattern_of(row)
+        more = {key: options[key.replace("_", "-")] for key in ("mamba_num_heads", "mamba_head_dim", "mamba_state_dim", "mamba_num_groups",
+                                                                "squared_relu") if key.replace("_", "-") in options}
+        return megatron_gpt(row | {"layers": len(pattern.split("/")[0])}) | more | {
+            "model_type": "megatron-hybrid", "hybrid_layer_pattern": pattern,
+            "position_embedding_type": options.get("position-embedding-type", "learned_absolute")}
     if row["model"].startswith("nemotron/"):
         return nemotron_of_tests(row["model"]) | {"vocab_size": padded(words_of(row), row["tp"])}
     return megatron_gpt(row)
@@ -314,7 +329,8 @@ def megatron_config(row):
 def megatron_gpt(row):
     options = options_of(row)
     config = {"model_type": "megatron-gpt", "num_layers": row["layers"], "hidden_size": row["hidden"],
-              "num_attention_heads": row["heads"], "vocab_size": padded(words_of(row), row["tp"]),
+              "num_attention_heads": row["heads"],
+              "vocab_size": padded(words_of(row), row["tp"], options.get("make-vocab-size-divisible-by", 128)),
               "max_position_embeddings": options.get("max-position-embeddings", row["sequence"]),
               "add_bias_linear": not options.get("disable-bias-linear", False),
               "untie_embeddings_and_output_weights": options.get("untie-embeddings-and-output-weights", False),
@@ -338,7 +354,19 @@ def megatron_gpt(row):
         for key in ("moe_ffn_hidden_size", "moe_shared_expert_intermediate_size", "moe_router_dtype"):
             if key.replace("_", "-") in options:
                 config[key] = options[key.replace("_", "-")]
+        if "moe-layer-freq" in options:
+            config["moe_layer_freq"] = have_experts(options["moe-layer-freq"])
+    for key in ("mtp_num_layers", "mtp_use_repeated_layer"):
+        if key.replace("_", "-") in options:
+            config[key] = options[key.replace("_", "-")]
     return config
+
+
+def have_experts(text):
+    """By layer, of "([0]*1+[1]*15)"; or every n-th."""
+    if isinstance(text, int):
+        return text
+    return [int(value) for value, times in re.findall(r"\[(\d)\]\*(\d+)", text) for _ in range(int(times))]
 
 
 def megatron_schedule(row):
@@ -373,7 +401,8 @@ def megatron_sharding(row):
         parts.append("whole-states")
     if options.get("overlap-grad-reduce"):
         parts.append("overlap")
-    if row["precision"] == "fp16" and not options.get("accumulate-allreduce-grads-in-fp32"):
+    is_narrow = {"fp16": not options.get("accumulate-allreduce-grads-in-fp32"), "bf16": options.get("grad-reduce-in-bf16")}
+    if is_narrow.get(row["precision"]):
         parts.append("narrow-gradients")
     if options.get("no-gradient-accumulation-fusion"):
         parts.append("no-fusion")
@@ -385,13 +414,13 @@ def megatron_sharding(row):
 def question_of_megatron(program, row, folder):
     """The last rank of a functional test, which writes the log."""
     options = row["notes"]["options"]
-    gpus = row.get("gpus") or (SMALL_NODE if row["model"].endswith("_1node") else NODE)
+    gpus = row.get("gpus") or (SMALL_NODE if row["model"].endswith(("_1node", "_1N4G")) else NODE)
     context = row.get("cp") or 1
     replicas = row.get("dp") or max(1, gpus // (row["tp"] * row["pp"] * context))
     micro_batches = row["global_batch"] // (replicas * row["micro_batch"])
     is_local = options.get("transformer-impl", "transformer_engine") == "local"
     is_fixed = row["notes"].get("cublas_workspace") == ":4096:8"
-    attention = "math" if is_local else {"unfused": "math", "local": "math", "flash": "flash"}.get(options.get("attention-backend"), "sdpa")
+    attention = "math" if is_local else {"unfused": "math", "local": "math", "flash": "flash"}.get(backend_of(row), "sdpa")
     mesh = f"pp={row['pp']},dp={replicas},cp={context},tp={row['tp']},ep={row.get('ep') or 1}"
     if ranks_of_expert(row) < row["tp"]:
         mesh += f",etp={ranks_of_expert(row)}"

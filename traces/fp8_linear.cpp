@@ -134,6 +134,14 @@ bool TraceBuilder::is_at_wide_end() const {
   return block_ < linears.first || block_ >= depth_ - linears.last;
 }
 
+// What predicts further tokens leaves out four bits, and counts as neither first nor last
+// (multi_token_prediction.py).
+bool TraceBuilder::multiplies_codes() const {
+  if (!step().linears) return false;
+  if (further_token_.empty()) return !is_at_wide_end();
+  return !is_further_plain_ && step().linears->math != LinearMath::NvFp4;
+}
+
 bool TraceBuilder::multiplies_codes(std::int64_t in, std::int64_t out, ParameterRole role) const {
   return role == ParameterRole::Base && multiplies_codes(in, out);
 }

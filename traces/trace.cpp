@@ -1,9 +1,14 @@
 // Lookups in a trace, and which inputs get gradients and which operands their backward needs.
 #include "traces/trace.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tidemark {
+
+std::size_t shared_blocks(const Trace& trace) {
+  return static_cast<std::size_t>(std::ranges::count(trace.blocks, false, &Block::is_further));
+}
 
 const InputFill* fill_of(const Trace& trace, const Tensor& tensor) {
   return tensor.fill == no_fill ? nullptr : &trace.fills[index(tensor.fill)];

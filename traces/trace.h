@@ -145,6 +145,8 @@ struct Block {
   /// Blocks of one segment are what the model's own checkpointing wraps, with all that lies behind
   /// them up to the next block; −1 = each block by itself.
   std::int32_t segment = -1;
+  /// Predicts a further token, behind all blocks that do not: stages deal out those alone.
+  bool is_further = false;
 
   bool operator==(const Block&) const = default;
 };
@@ -179,6 +181,9 @@ struct Trace {
   }
   bool operator==(const Trace&) const = default;
 };
+
+/// How many of the blocks stages share: all but those of further tokens, which come last.
+std::size_t shared_blocks(const Trace& trace);
 
 /// How the tensor is filled before the step; nullptr: with random numbers.
 const InputFill* fill_of(const Trace& trace, const Tensor& tensor);

@@ -143,8 +143,13 @@ void TraceBuilder::begin_block(std::string_view name, TensorId input, int stack,
   CHECK(block_ < 0);
   block_ = static_cast<std::int32_t>(trace_.blocks.size());
   const auto begin = static_cast<OpId>(trace_.ops.size());
-  trace_.blocks.push_back(
-      {trace_.names.add(name_in_model(std::string(name))), begin, begin, input, stack, segment});
+  trace_.blocks.push_back({.name = trace_.names.add(name_in_model(std::string(name))),
+                           .begin = begin,
+                           .end = begin,
+                           .input = input,
+                           .stack = stack,
+                           .segment = segment,
+                           .is_further = !further_token_.empty()});
 }
 
 void TraceBuilder::end_block() {

@@ -101,14 +101,12 @@ class TraceBuilder {
   void begin_reference();
   void end_reference();
   /// Between these the model predicts a further token, so many ahead of the next, as Megatron-LM
-  /// trains it: ops and inputs are named after that, parameters that are there already serve again,
-  /// and linears multiply in the precision's dtype whatever those of blocks do.
-  void begin_further_token(std::int64_t ahead);
+  /// trains it: ops and inputs are named after that, parameters that are there already serve again.
+  /// With `is_plain` linears multiply in the precision's dtype whatever those of blocks do.
+  void begin_further_token(std::int64_t ahead, bool is_plain);
   void end_further_token() { further_token_.clear(); }
   /// Do products multiply codes in eight or four bits here?
-  bool multiplies_codes() const {
-    return step().linears && further_token_.empty() && !is_at_wide_end();
-  }
+  bool multiplies_codes() const;
   /// … of these sides?
   bool multiplies_codes(std::int64_t in, std::int64_t out) const;
   /// How many blocks will come, for what is said of the last of them.
@@ -278,6 +276,7 @@ class TraceBuilder {
   bool in_reference_ = false;  ///< between begin_reference() and end_reference()
   std::int64_t depth_ = 0;     ///< of the model; 0: it did not say
   std::string further_token_;  ///< in front of names, while one is predicted
+  bool is_further_plain_ = false;
   DType base_, compute_;
   Part part_ = Part::None;
   std::int32_t block_ = -1;

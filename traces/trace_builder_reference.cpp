@@ -34,7 +34,8 @@ void TraceBuilder::end_reference() {
   in_reference_ = false;
 }
 
-void TraceBuilder::begin_further_token(std::int64_t ahead) {
+void TraceBuilder::begin_further_token(std::int64_t ahead, bool is_plain) {
+  is_further_plain_ = is_plain;
   further_token_ = "ahead" + std::to_string(ahead) + ".";
 }
 

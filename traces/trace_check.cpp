@@ -68,6 +68,10 @@ void check_blocks(const Trace& trace, const TraceFacts& facts, Defects& defects)
     if (block.segment < -1)
       defects.add(pointer_to("blocks", i, "/segment"), "found {}; need -1 or a number from 0",
                   block.segment);
+    if (i > 0 && trace.blocks[i - 1].is_further && !block.is_further)
+      defects.add(pointer_to("blocks", i, "/is_further"),
+                  "{} predicts a further token; need that of all blocks behind it",
+                  quoted(trace.blocks[i - 1].name));
     if (i > 0 && facts.blocks_are_in_order) check_stack(trace, facts, i, defects);
   }
 }

@@ -218,6 +218,7 @@ void TraceWriter::write_block(const Block& block) {
   line.text("input", trace_[block.input].name);
   if (block.stack >= 0) line.number("stack", block.stack);
   if (block.segment >= 0) line.number("segment", block.segment);
+  if (block.is_further) line.boolean("is_further", true);
   line.close();
 }
 

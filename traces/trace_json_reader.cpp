@@ -190,7 +190,7 @@ void TraceReader::read_tensor(JsonView view) {
 }
 
 void TraceReader::read_block(JsonView view) {
-  static const Keys keys = {"name", "input", "stack", "segment"};
+  static const Keys keys = {"name", "input", "stack", "segment", "is_further"};
   view.allow_only(keys);
   const JsonView name = view.at("name");
   blocks_.add(name.text());
@@ -202,7 +202,8 @@ void TraceReader::read_block(JsonView view) {
   trace_.blocks.push_back({.name = trace_.names.add(name.text()),
                            .input = input,
                            .stack = number("stack"),
-                           .segment = number("segment")});
+                           .segment = number("segment"),
+                           .is_further = view.boolean_or("is_further", false)});
 }
 
 void TraceReader::read_op(JsonView view) {

@@ -22,14 +22,15 @@ namespace {
 
 using Part = LayoutParts::Part;
 
-// By op: 0 before the blocks, then by block with what follows it, then behind all.
+// By op: 0 before the blocks that stages share, then by block with what follows it, then behind.
 std::vector<std::size_t> part_of_ops(const Trace& trace) {
   std::vector<std::size_t> part(trace.ops.size());
+  const std::size_t blocks = shared_blocks(trace);
   std::size_t now = 0;
   for (std::size_t i = 0; i < part.size(); ++i) {
-    while (now < trace.blocks.size() && index(trace.blocks[now].begin) <= i) ++now;
-    const bool is_behind = !trace.blocks.empty() && i >= index(trace.blocks.back().end);
-    part[i] = is_behind ? trace.blocks.size() + 1 : now;
+    while (now < blocks && index(trace.blocks[now].begin) <= i) ++now;
+    const bool is_behind = blocks > 0 && i >= index(trace.blocks[blocks - 1].end);
+    part[i] = is_behind ? blocks + 1 : now;
   }
   return part;
 }
@@ -84,7 +85,7 @@ class PartSums {
             place(differentiate(trace_, planned.plan, *derived_), placement_of(planned.plan))),
         part_(part_of_ops(trace_)),
         first_reader_(trace_.tensors.size(), no_op),
-        sums_(trace_.blocks.size() + 2) {
+        sums_(shared_blocks(trace_) + 2) {
     for (std::size_t i = 0; i < trace_.ops.size(); ++i)
       for (const TensorId input : trace_.inputs(trace_.ops[i]))
         if (OpId& reader = first_reader_[index(trace_[input].storage)]; reader == no_op)

@@ -69,7 +69,7 @@ class LayoutEnumeration {
       : request_(request),
         joined_(interconnect_of(request.scenario.device)),
         trace_(one_rank(request)),
-        blocks_(std::ssize(trace_.blocks)) {
+        blocks_(static_cast<std::int64_t>(shared_blocks(trace_))) {
     batches_ = divisors_of(request.global_batch);
     if (request.micro_batch) batches_ = {*request.micro_batch};
   }
@@ -240,7 +240,7 @@ LayoutSpace enumerate_layouts(const LayoutRequest& request) {
 }
 
 std::int64_t block_count(const LayoutRequest& request) {
-  return std::ssize(one_rank(request).blocks);
+  return static_cast<std::int64_t>(shared_blocks(one_rank(request)));
 }
 
 StepOptions step_in(const LayoutRequest& request, const MeshLayout& layout) {

@@ -25,6 +25,8 @@ struct Launch {
   std::int64_t every = 1;  ///< blocks per checkpointed segment
   std::string_view strategy = {}, family = {};
   std::int64_t nodes = 1, per_node = 1, global_batch = 1, blocks = 0;
+  std::int64_t further_tokens = 0;  ///< that are predicted
+  bool repeats_further = false;
 
   std::int64_t size(Axis axis) const { return step.mesh[axis]; }
 };
@@ -48,7 +50,13 @@ Launch launch_of(const LayoutRequest& request, const MeshLayout& layout) {
   launch.nodes = gpus / launch.per_node;
   const StrategySpec& strategy = request.scenario.strategies[layout.strategy];
   launch.strategy = strategy.text;
-  launch.family = family_of(request.scenario.model.config);
+  const ModelConfig& config = request.scenario.model.config;
+  launch.family = family_of(config);
+  if (const auto* decoder = std::get_if<DecoderConfig>(&config);
+      decoder && find_framework(launch.step.framework).megatron) {
+    launch.further_tokens = decoder->further_tokens;
+    launch.repeats_further = decoder->repeats_further;
+  }
   if (strategy.text == reference_strategy().name) return launch;
   launch.recomputed = Recomputed::Other;
   if (strategy.plan || strategy.components.size() != 1) return launch;
@@ -149,10 +157,12 @@ std::string_view megatron_script(std::string_view family) {
 }
 
 // Of its own layers, and with results that repeat.
-std::string megatron_layers(const StepOptions& step) {
-  const Framework& framework = find_framework(step.framework);
+std::string megatron_layers(const Launch& launch) {
+  const Framework& framework = find_framework(launch.step.framework);
   if (!framework.megatron) return "";
   std::string text = framework.transformer_engine ? "" : " --transformer-impl local";
+  if (launch.further_tokens > 0) text += fmt::format(" --mtp-num-layers {}", launch.further_tokens);
+  if (launch.further_tokens > 1 && launch.repeats_further) text += " --mtp-use-repeated-layer";
   return text + (framework.deterministic_workspace ? " --deterministic-mode" : "");
 }
 
@@ -167,6 +177,8 @@ LaunchLine megatron_line(const Launch& launch) {
   if (schedule.splits_backward()) return without(program, "it has no zero-bubble schedules");
   if (!schedule.blocks.empty())
     return without(program, "stages dealt out by hand need --pipeline-model-parallel-layout");
+  if (launch.further_tokens > 0 && launch.recomputed == Recomputed::Blocks && launch.every > 1)
+    return without(program, "what predicts further tokens is recomputed layer by layer only");
   const auto precision = megatron_precision(launch.step);
   if (!precision) return without(program, no_such_precision(launch));
   std::string line = fmt::format(
@@ -187,7 +199,7 @@ LaunchLine megatron_line(const Launch& launch) {
     line += " --sequence-parallel";
     if (launch.step.tp_overlap) line += " --tp-comm-overlap";
   }
-  line += megatron_layers(launch.step);
+  line += megatron_layers(launch);
   if (launch.step.optimizer == Optimizer::Muon) line += " --optimizer muon";
   if (launch.step.linears) line += megatron_codes(*launch.step.linears);
   if (schedule.group > 0)

@@ -16,6 +16,7 @@ class OwnSearch {
       : trace_(trace),
         is_visited_(trace.tensors.size()),
         is_answer_(trace.tensors.size()),
+        is_summed_(trace.tensors.size()),
         widened_in_(trace.tensors.size(), no_block) {
     own_.is_made.assign(trace.tensors.size(), false);
     own_.is_shared.assign(trace.tensors.size(), false);
@@ -37,15 +38,19 @@ class OwnSearch {
            (is_engine_product(trace_, op) && !is_product_of_experts(trace_, op));
   }
 
-  // Does a product of the op's block read the tensor, or its norm?
+  // Does a product of the op's block read the tensor, or its norm, and no sum? What blocks add to
+  // is as wide as they are.
   bool is_widened(const Op& op, TensorId tensor) const {
-    return op.block != no_block && widened_in_[index(tensor)] == op.block;
+    return op.block != no_block && widened_in_[index(tensor)] == op.block &&
+           !is_summed_[index(tensor)];
   }
 
   void find_before(const Op& op) {
     const TensorId x = trace_.inputs(op)[0], y = trace_.outputs(op)[0];
     if (expert_op(trace_, op) == ExpertOp::Permute) is_visited_[index(x)] = true;
     if (op.kind == OpKind::View && is_visited_[index(y)]) is_visited_[index(x)] = true;
+    if (op.kind == OpKind::Add)
+      for (const TensorId input : trace_.inputs(op)) is_summed_[index(input)] = true;
     const auto is_one = [&](TensorId output) { return is_widened(op, output); };
     const bool hands_on = op.kind == OpKind::View || op.kind == OpKind::Split ||
                           op.kind == OpKind::LayerNorm || op.kind == OpKind::RmsNorm;
@@ -69,6 +74,7 @@ class OwnSearch {
 
   const Trace& trace_;
   std::vector<bool> is_visited_, is_answer_;  ///< by tensor: as experts read and write tokens
+  std::vector<bool> is_summed_;               ///< by tensor
   std::vector<std::int32_t> widened_in_;      ///< by tensor: the block whose product reads it
   OwnProducts own_;
 };

@@ -52,7 +52,7 @@ void check_groups(const StepOptions& step) {
 // By chunk in model order; and one behind the last.
 std::vector<std::size_t> first_blocks(const Trace& trace) {
   const auto schedule = trace.step.schedule.value_or(PipelineSchedule());
-  const auto blocks = static_cast<std::int64_t>(trace.blocks.size());
+  const auto blocks = static_cast<std::int64_t>(shared_blocks(trace));
   const std::int64_t chunks = trace.step.mesh[Axis::Pipeline] * schedule.chunks;
   if (blocks == 0) throw InputError("--mesh: pp: the step names no blocks to deal out");
   check_groups(trace.step);
@@ -64,7 +64,7 @@ std::vector<std::size_t> first_blocks(const Trace& trace) {
   std::vector<std::size_t> first = {0};
   for (const std::int64_t count : counts)
     first.push_back(first.back() + static_cast<std::size_t>(count));
-  if (static_cast<std::int64_t>(counts.size()) == chunks && first.back() == trace.blocks.size())
+  if (static_cast<std::int64_t>(counts.size()) == chunks && first.back() == shared_blocks(trace))
     return first;
   throw InputError(
       fmt::format("--schedule: blocks={} deals {} blocks out to {} chunks; the step has "
@@ -114,26 +114,28 @@ class StageTrace {
     return own;
   }
 
+  OpId end_of_blocks() const { return from_.blocks[first_block_.back() - 1].end; }
+
   // Ops of a chunk begin with its first block; those behind all blocks are the last one's.
   std::size_t begin_of(std::size_t chunk) const {
     if (chunk == 0) return 0;
     if (chunk == chunks()) return from_.ops.size();
     const std::size_t block = first_block_[chunk];
-    return index(block < from_.blocks.size() ? from_.blocks[block].begin : from_.blocks.back().end);
+    return index(block < first_block_.back() ? from_.blocks[block].begin : end_of_blocks());
   }
 
   // What the chunk receives.
   TensorId input_of(std::size_t chunk) const {
     const std::size_t block = first_block_[chunk];
-    if (block < from_.blocks.size()) return from_.blocks[block].input;
-    const Op& last = from_.ops[index(from_.blocks.back().end) - 1];
+    if (block < first_block_.back()) return from_.blocks[block].input;
+    const Op& last = from_.ops[index(end_of_blocks()) - 1];
     return from_[from_.outputs(last)[0]].storage;
   }
 
   // Of this stage's chunks, which the block is of, or -1.
   std::int32_t own_chunk(std::size_t block) const {
     for (const std::size_t chunk : own_)
-      if (block >= first_block_[chunk] && block < first_block_[chunk + 1])
+      if (block >= first_block_[chunk] && (block < first_block_[chunk + 1] || is_last(chunk)))
         return static_cast<std::int32_t>(chunk / stages_);
     return -1;
   }
@@ -254,11 +256,12 @@ std::optional<OpId> begin_of_joined_chunk(const Trace& trace) {
   if (stages == 1 || schedule.kind != PipelineSchedule::Kind::ZeroBubbleV || stage + 1 < stages)
     return {};
   const auto chunk = static_cast<std::size_t>(chunk_in_model(schedule, stages, {stage, 0}));
+  const std::size_t blocks = shared_blocks(trace);
   const std::size_t first = chunk < schedule.blocks.size()
                                 ? static_cast<std::size_t>(schedule.blocks[chunk])
-                                : trace.blocks.size() / 2;
-  if (first < trace.blocks.size()) return trace.blocks[first].begin;
-  return trace.blocks.empty() ? OpId{1} : trace.blocks.back().end;
+                                : blocks / 2;
+  if (first < blocks) return trace.blocks[first].begin;
+  return blocks == 0 ? OpId{1} : trace.blocks[blocks - 1].end;
 }
 
 }  // namespace

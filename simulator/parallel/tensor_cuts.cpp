@@ -210,13 +210,17 @@ class CutSearch {
       return sum(id, y);
     }
     const bool is_head = is_head_[index(id)];
-    if (op.block < 0 && joins_columns(x)) return gathered(id, op);
+    if (is_further(op) && joins_columns(x)) return gathered(id, op);
     if (op.block < 0 && !is_head) return void(cut(y) = cut(x));
     cuts_.part[index(id)] = RankPart::Columns;
     cut_weight(input(op, 1), 0, is_head);
     if (op.inputs > 2) cut_weight(input(op, 2), 0, is_head);
     cut(y) = back(y);
     cuts_.is_vocabulary[index(y)] = is_head;
+  }
+
+  bool is_further(const Op& op) const {
+    return op.block >= 0 && trace_.blocks[static_cast<std::size_t>(op.block)].is_further;
   }
 
   // [batch, tokens, …] of two tensors side by side: what was read, and the word that comes
@@ -411,7 +415,9 @@ class CutSearch {
     else
       linear(id, op);
     cut(input(op, 2)) = cut(input(op, 1));
-    cut(output(op, 1)) = cuts_.part[index(id)] == RankPart::Columns ? whole : cut(input(op));
+    const RankPart part = cuts_.part[index(id)];
+    const bool reads_all = part == RankPart::Columns || part == RankPart::Gathered;
+    cut(output(op, 1)) = reads_all ? whole : cut(input(op));
   }
 
   // All sizes at once, so that the nearest mesh is one that would do. Heads say it best.

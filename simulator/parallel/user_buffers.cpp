@@ -43,7 +43,14 @@ std::vector<std::vector<OpId>> products_beside_exchanges(const Trace& trace) {
     }
     if (op.kind != OpKind::AllGather && op.kind != OpKind::ReduceScatter) continue;
     if (exchange_axis(trace, op) != Axis::Tensor) continue;
-    if (op.kind == OpKind::AllGather) gathered_by[index(trace.outputs(op)[0])] = id;
+    if (op.kind == OpKind::AllGather) {
+      gathered_by[index(trace.outputs(op)[0])] = id;
+      // The product whose columns are gathered has no buffer (mtp_eh_proj of TELinear).
+      if (const OpId product = made_by[index(read)]; product != no_op)
+        if (const OpId gather = gathered_by[index(trace.inputs(trace[product])[0])];
+            gather != no_op)
+          std::erase(beside[index(gather)], product);
+    }
     if (op.kind == OpKind::ReduceScatter && made_by[index(read)] != no_op)
       beside[i].push_back(made_by[index(read)]);
   }

@@ -419,5 +419,31 @@ TEST(Launch, SaysWhatAccelerateLeavesToTheScript) {
             "none: checkpoint is written in the script");
 }
 
+Asked of_further_tokens(std::int64_t count, bool repeats, std::string_view strategy = "vanilla") {
+  Asked asked({.kind = Sharding::Kind::Megatron}, strategy);
+  asked.request.scenario.step.framework = "megatron";
+  auto& config = std::get<DecoderConfig>(asked.request.scenario.model.config);
+  config.further_tokens = count, config.repeats_further = repeats;
+  return asked;
+}
+
+// Stages share the four blocks alone.
+TEST(LaunchLinesOfFurtherTokens, SayHowMany) {
+  Asked two = of_further_tokens(2, false);
+  two.ranks(Axis::Pipeline, 2).micro_batches(2).schedule(parse_schedule("interleaved:v=2"));
+  EXPECT_THAT(two.of("Megatron-LM").line,
+              AllOf(HasSubstr(" --mtp-num-layers 2"), Not(HasSubstr("repeated")),
+                    HasSubstr(" --num-layers-per-virtual-pipeline-stage 1")));
+  EXPECT_THAT(of_further_tokens(2, true).of("Megatron-LM").line,
+              HasSubstr(" --mtp-num-layers 2 --mtp-use-repeated-layer"));
+  EXPECT_THAT(of_further_tokens(1, true).of("Megatron-LM").line, Not(HasSubstr("repeated")));
+  EXPECT_THAT(of_further_tokens(0, false).of("Megatron-LM").line, Not(HasSubstr("mtp")));
+  EXPECT_EQ(of_further_tokens(1, false, "checkpoint:every=2").of("Megatron-LM").why_not,
+            "what predicts further tokens is recomputed layer by layer only");
+  Asked elsewhere = of_further_tokens(1, false);
+  elsewhere.request.scenario.step.framework = "transformers-5";
+  EXPECT_THAT(elsewhere.of("Megatron-LM").line, Not(HasSubstr("mtp")));
+}
+
 }  // namespace
 }  // namespace tidemark::cli::launch_lines_test

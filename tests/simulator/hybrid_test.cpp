@@ -170,10 +170,6 @@ TEST(FurtherTokens, WithEveryStrategyAreSound) {
 TEST(FurtherTokens, AreRefusedInOneLineWhereTheyAreNotKnown) {
   using testing::HasSubstr;
   const Model model = hybrid("M-", one_ahead);
-  StepOptions stages = megatron();
-  stages.mesh[Axis::Pipeline] = 2;
-  stages.accumulate = {2};
-  EXPECT_THAT(refusal(model, stages), HasSubstr("take pp=1"));
   StepOptions chunks = megatron();
   chunks.loss = parse_token_loss("chunked:2");
   EXPECT_THAT(refusal(model, chunks), HasSubstr("beside the prediction of several tokens"));

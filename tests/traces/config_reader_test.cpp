@@ -135,6 +135,11 @@ TEST(ConfigReader, LaterFamiliesHaveTheDefaultsOfTheirClasses) {
   EXPECT_EQ(deepseek.head_width, 192);
   EXPECT_EQ(deepseek.experts.shared_width, 2048);
   EXPECT_THAT(deepseek.dense_blocks, testing::ElementsAre(0, 1, 2));
+  EXPECT_EQ(deepseek.further_tokens, 0);
+  const auto further =
+      read<DecoderConfig>(R"({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1})");
+  EXPECT_EQ(further.further_tokens, 1);
+  EXPECT_FALSE(further.repeats_further);
   const auto plain = read<DecoderConfig>(R"({"model_type": "deepseek_v3", "q_lora_rank": null})");
   EXPECT_EQ(plain.latent.query_rank, 0);
 }
@@ -444,6 +449,10 @@ INSTANTIATE_TEST_SUITE_P(
                 R"({"model_type": "megatron-gpt", "add_bias_linear": false, "num_experts": 4,
                     "moe_router_dtype": "fp64"})",
                 "not simulated; use fp32, or leave it out"},
+        Refusal{"ExpertsOfOtherBlocks",
+                R"({"model_type": "megatron-gpt", "add_bias_linear": false, "num_experts": 4,
+                    "num_layers": 3, "moe_layer_freq": [0, 1]})",
+                "/moe_layer_freq: 2 blocks, but num_layers says 3; use as many"},
         Refusal{"MoreGroupsThanThereAre", R"({"model_type": "deepseek_v3", "topk_group": 9})",
                 "/topk_group: 9 of 8 groups; use 8 or less"},
         Refusal{"ADecoder", R"({"model_type": "bert", "is_decoder": true})", "/is_decoder"},

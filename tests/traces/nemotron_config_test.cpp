@@ -126,6 +126,9 @@ TEST(MegatronHybrid, IsTheNetworkThatTheHubsFileSays) {
           "num_nextn_predict_layers": 2, "max_position_embeddings": 8192})",
       "c.json");
   EXPECT_TRUE(by_options.notes.empty());
+  EXPECT_EQ(by_file.notes,
+            std::vector<std::string>{"num_nextn_predict_layers is trained with --framework "
+                                     "megatron; transformers leaves these weights out"});
   StepOptions options{.precision = Precision::Bf16, .framework = "megatron"};
   options.sequence = 64;
   Trace of_options = build_trace(by_options, options), of_file = build_trace(by_file, options);
@@ -155,6 +158,19 @@ TEST(MegatronHybrid, LooksUpFurtherWordsAsItDoesTheFirst) {
   EXPECT_EQ(std::ranges::count(trace.tensors, "position_embed.weight", &Tensor::name), 1);
 }
 
+// As options have it. Bridge's recipes of the hub's files repeat one, in the precision's dtype.
+TEST(MegatronHybrid, PredictsFurtherTokensByBlocksOfTheirOwn) {
+  const auto config =
+      std::get<DecoderConfig>(megatron(R"("hybrid_layer_pattern": "M*/M/M")").config);
+  EXPECT_EQ(config.further_tokens, 2);
+  EXPECT_FALSE(config.repeats_further);
+  EXPECT_FALSE(config.further_are_plain);
+  const DecoderConfig of_file =
+      read(R"("hybrid_override_pattern": "M*", "num_nextn_predict_layers": 2)");
+  EXPECT_TRUE(of_file.repeats_further);
+  EXPECT_TRUE(of_file.further_are_plain);
+}
+
 // The layer's own dropout stands behind its last product.
 TEST(MegatronHybrid, DropsWhatAStateSpaceLayerAdds) {
   const Trace trace = build_trace(megatron(R"("hybrid_layer_pattern": "M")"),
@@ -175,9 +191,6 @@ TEST(MegatronHybrid, SaysWhatIsWrongAndWhatToDo) {
         Mistake{R"("hybrid_layer_pattern": "M*/M/*")",
                 "c.json: /hybrid_layer_pattern: blocks that predict further tokens are alike; "
                 "repeat one"},
-        Mistake{R"("hybrid_layer_pattern": "M*/M/M")",
-                "c.json: further tokens with parameters of their own are not simulated; set it to "
-                "true"},
         Mistake{R"("hybrid_layer_pattern": "M*", "num_layers": 3)",
                 "c.json: /num_layers: hybrid_layer_pattern names 2 blocks; use as many"},
         Mistake{R"("hybrid_layer_pattern": "E", "add_bias_linear": false)",

@@ -5,6 +5,9 @@
 
 namespace tidemark::config {
 
+/// Tokens behind the next one that a model can predict.
+inline constexpr std::int64_t most_further_tokens = 8;
+
 /// Where the members of the family differ beside the defaults of their fields.
 struct Kin {
   DecoderConfig usual = {};

@@ -102,6 +102,7 @@ ModelConfig read_deepseek_v3(Fields& root) {
                             .positions = 4096};
   DecoderConfig config = with_latent(root, usual, 3);
   config.experts = experts(root);
+  config.further_tokens = root.integer_or("num_nextn_predict_layers", 0, 0, most_further_tokens);
   if (!root.boolean_or("rope_interleave", true))
     fail_at(root, "rope_interleave", "pairs that are halves are not modelled; use true");
   return config;

@@ -54,6 +54,26 @@ ExpertsConfig experts_of(Fields& root, const DecoderConfig& config) {
   return experts;
 }
 
+// Which blocks have no experts: a list says 0 of them, a number that every n-th has some from the
+// first one on.
+void read_dense_blocks(Fields& root, DecoderConfig& config) {
+  constexpr std::string_view key = "moe_layer_freq";
+  const auto list = root.find(key);
+  if (!list || list->kind() != JsonKind::List) {
+    const std::int64_t every = count(root, key, 1, most_blocks);
+    for (std::int64_t block = 0; block < config.depth; ++block)
+      if (block % every != 0) config.dense_blocks.push_back(block);
+    return;
+  }
+  std::int64_t block = 0;
+  for (const JsonView item : list->items()) {
+    if (item.integer(0, 1) == 0) config.dense_blocks.push_back(block);
+    ++block;
+  }
+  if (block != config.depth)
+    list->fail(fmt::format("{} blocks, but num_layers says {}; use as many", block, config.depth));
+}
+
 void read_mlp(Fields& root, DecoderConfig& config) {
   const bool is_gated = root.boolean_or("swiglu", false);
   const bool squares = root.boolean_or("squared_relu", false);
@@ -143,9 +163,7 @@ void read_pattern(Fields& root, DecoderConfig& config) {
   config.further_mixers = mixers_of_letters(parts[1], *pattern);
   for (const std::string_view part : parts | std::views::drop(1))
     if (part != parts[1]) pattern->fail("blocks that predict further tokens are alike; repeat one");
-  if (config.further_tokens > 1 && !root.boolean_or("mtp_use_repeated_layer", false))
-    fail_at(root, "mtp_use_repeated_layer",
-            "further tokens with parameters of their own are not simulated; set it to true");
+  config.repeats_further = root.boolean_or("mtp_use_repeated_layer", false);
 }
 
 StateSpaceConfig state_space_of(Fields& root, const DecoderConfig& config) {
@@ -168,6 +186,10 @@ ModelConfig read_megatron_gpt(Fields& root) {
   config.learned_positions = has_learned_positions(root);
   read_latent(root, config);
   config.experts = experts_of(root, config);
+  if (config.experts.count > 0) read_dense_blocks(root, config);
+  config.further_tokens = root.integer_or("mtp_num_layers", 0, 0, most_further_tokens);
+  config.repeats_further =
+      config.further_tokens > 0 && root.boolean_or("mtp_use_repeated_layer", false);
   return config;
 }
 

@@ -91,13 +91,14 @@ std::vector<Mixer> mixers_of(Fields& root) {
   return mixers;
 }
 
-// Its class in transformers leaves these blocks out of what it trains.
+// Its class in transformers leaves these blocks out of what it trains. Megatron-Bridge repeats one
+// for all tokens (hybrid_provider.py), in the precision's dtype (keep_mtp_spec_in_bf16).
 void read_further_tokens(Fields& root, DecoderConfig& config) {
-  constexpr std::int64_t most = 8;
-  config.further_tokens = root.integer_or("num_nextn_predict_layers", 0, 0, most);
+  config.further_tokens = root.integer_or("num_nextn_predict_layers", 0, 0, most_further_tokens);
   const auto list = root.find("mtp_layers_block_type");
   const auto pattern = root.find("mtp_hybrid_override_pattern");
   if (config.further_tokens == 0) return;
+  config.repeats_further = config.further_are_plain = true;
   config.further_mixers = list      ? mixers_of_list(*list)
                           : pattern ? mixers_of_pattern(*pattern)
                                     : std::vector{Mixer::Attention, Mixer::Experts};

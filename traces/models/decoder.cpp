@@ -118,6 +118,12 @@ struct DecoderBlock {
 
   TensorId operator()(TensorId x) const {
     b.begin_block(name, x, mixer ? -1 : 0);
+    x = inside(x);
+    b.end_block();
+    return x;
+  }
+
+  TensorId inside(TensorId x) const {
     b.begin_function();
     if (mixer) {
       x = b.add(name + ".add", x, mix(normed("norm", x)));
@@ -130,7 +136,6 @@ struct DecoderBlock {
       x = half({Part::G, &DecoderBlock::feed, "post_norm", "mlp_norm", "add2"}, x);
     }
     b.end_function();
-    b.end_block();
     return x;
   }
 };
@@ -280,34 +285,50 @@ bool has_experts(const DecoderConfig& config, std::int64_t block) {
 
 // What predicts the token after the next reads what the last norm wrote, beside the word that comes
 // (core/transformer/multi_token_prediction.py); the next one reads what that wrote. All of it is
-// joined, and cut again for the head.
+// joined, and cut again for the head. But for the word it is one block, which its checkpoint wraps.
 //
 //   word ahead ─norm─┐
-//   x ─────────norm──┴─join─► ─eh_proj─► ─blocks─► ─norm─► x of the next
+//   x ─────────norm──┴─join─► ─eh_proj─► ─layers─► ─norm─► x of the next
 struct FurtherTokens {
   TraceBuilder& b;
   const DecoderConfig& config;
   const AttentionConfig& attention;
   TensorId table;
 
-  TensorId normed(std::string_view name, TensorId x) const {
-    return norm(b, "mtp." + std::string(name), x, config.norm, config.epsilon);
+  // Layers of its own, or the same again.
+  std::string module_of(std::int64_t number) const {
+    return config.repeats_further ? "mtp" : fmt::format("mtp{}", number);
+  }
+
+  // A hybrid's are stated, others have one like the model's last.
+  TensorId layers(const std::string& module, TensorId x) const {
+    if (!config.is_hybrid())
+      return DecoderBlock{b, config, attention, module + ".blocks.0",
+                          has_experts(config, config.depth - 1)}
+          .inside(x);
+    for (std::size_t i = 0; i < config.further_mixers.size(); ++i) {
+      const Mixer mixer = config.further_mixers[i];
+      const std::string name = fmt::format("{}.blocks.{}", module, i);
+      x = DecoderBlock{b, config, attention, name, mixer == Mixer::Experts, mixer}.inside(x);
+    }
+    return x;
   }
 
   TensorId ahead(std::int64_t number, TensorId x) const {
-    b.begin_further_token(number);
+    const std::string module = module_of(number);
+    const auto normed = [&](std::string_view name, TensorId y) {
+      return norm(b, fmt::format("{}.{}", module, name), y, config.norm, config.epsilon);
+    };
+    b.begin_further_token(number, config.further_are_plain);
     const Shape s = b.shape(x);
     const TensorId ids = b.input("input_ids", {s[0], s[1]}, DType::Int64, fill::Words{});
-    const TensorId word = normed("enorm", embed(b, ids, table, config));
-    const TensorId both =
-        b.concat("mtp.join", std::array{word, normed("hnorm", x)}, s.with_back(2 * config.width));
-    x = b.linear("mtp.eh_proj", both, config.width, false);
-    for (std::size_t i = 0; i < config.further_mixers.size(); ++i) {
-      const Mixer mixer = config.further_mixers[i];
-      const std::string name = "mtp.blocks." + std::to_string(i);
-      x = DecoderBlock{b, config, attention, name, mixer == Mixer::Experts, mixer}(x);
-    }
+    const TensorId word = embed(b, ids, table, config);
+    b.begin_block(module, x, -1);
+    const std::array both = {normed("enorm", word), normed("hnorm", x)};
+    x = b.concat(module + ".join", both, s.with_back(2 * config.width));
+    x = layers(module, b.linear(module + ".eh_proj", x, config.width, false));
     x = normed("norm", x);
+    b.end_block();
     b.end_further_token();
     return x;
   }
@@ -327,9 +348,6 @@ struct FurtherTokens {
 };
 
 void require_known_further_tokens(const StepOptions& step) {
-  if (step.mesh[Axis::Pipeline] > 1)
-    throw UsageError(
-        "--mesh: the prediction of several tokens is not shared by stages yet (take pp=1)");
   if (step.tuning.kind == Tuning::Kind::Prompt)
     throw UsageError(
         "tuning: learned tokens are not known beside the prediction of several tokens (take full)");

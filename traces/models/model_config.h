@@ -227,13 +227,13 @@ struct DecoderConfig {
   std::vector<std::int64_t> dense_blocks = {};  ///< that have the plain MLP in spite of experts
   std::vector<Mixer> mixers = {};     ///< of blocks of one branch each (Nemotron-H); empty: of two
   StateSpaceConfig state_space = {};  ///< of those that have one
-  /// Megatron-LM predicts so many further tokens, each by blocks of these branches, which are the
-  /// same for all (mtp_use_repeated_layer).
-  std::int64_t further_tokens = 0;
-  std::vector<Mixer> further_mixers = {};
-  HeadNorm head_norm = HeadNorm::None;  ///< of q and k
-  bool own_attention = false;           ///< calls PyTorch's attention by itself (StableLM)
-  bool broadcasts_keys = false;         ///< as in AttentionConfig
+  std::int64_t further_tokens = 0;    ///< that Megatron-LM predicts
+  std::vector<Mixer> further_mixers = {};  ///< of blocks of one branch each that predict one
+  bool repeats_further = false;            ///< by the same parameters (mtp_use_repeated_layer)
+  bool further_are_plain = false;          ///< by products that multiply no codes
+  HeadNorm head_norm = HeadNorm::None;     ///< of q and k
+  bool own_attention = false;              ///< calls PyTorch's attention by itself (StableLM)
+  bool broadcasts_keys = false;            ///< as in AttentionConfig
   bool plain_scores = false;  ///< a mask for each sample, softmax in their own dtype (Falcon)
   bool own_loss = false;   ///< up to transformers 4.47, which calls logits in fp32 alike (Mistral)
   bool drops_sum = false;  ///< residual_dropout of both parallel branches together

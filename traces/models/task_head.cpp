@@ -100,7 +100,7 @@ TensorId words_loss(TraceBuilder& b, const HiddenWords& hidden, const DecoderHea
   };
   std::vector<TensorId> further;  // whose losses come first (process_mtp_loss)
   for (std::size_t i = 0; i < hidden.further.size(); ++i) {
-    b.begin_further_token(static_cast<std::int64_t>(i) + 1);
+    b.begin_further_token(static_cast<std::int64_t>(i) + 1, true);
     further.push_back(loss_of(hidden.further[i]));
     b.end_further_token();
   }

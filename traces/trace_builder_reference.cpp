@@ -53,7 +53,13 @@ std::optional<TensorId> TraceBuilder::tensor_called(std::string_view name) const
 // What belongs to a module and is not trained: of a second model, one more.
 TensorId TraceBuilder::buffer(std::string_view name, const Shape& shape, DType dtype) {
   const bool is_second = in_reference_ && !has_adapters(step().tuning);
-  return input(is_second ? prefixed(name) : std::string(name), shape, dtype);
+  const std::string full = is_second ? prefixed(name) : std::string(name);
+  if (in_reference_ || further_token_.empty()) return input(full, shape, dtype);
+  if (const std::optional<TensorId> known = tensor_called(full)) return *known;
+  return add_external({.name = trace_.names.add(full),
+                       .shape = shape,
+                       .dtype = dtype,
+                       .category = Category::Input});
 }
 
 TensorId TraceBuilder::reference_parameter(std::string_view name, const Shape& shape, DType dtype) {

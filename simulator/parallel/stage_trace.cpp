@@ -82,6 +82,7 @@ class StageTrace {
         own_(own_chunks()),
         producer_(from.tensors.size(), no_op),
         wanted_(from.ops.size()),
+        unread_(unread_in(from)),
         edit_(from, Unread::Leaves) {
     for (std::size_t i = 0; i < from.ops.size(); ++i)
       for (const TensorId output : from.outputs(from.ops[i]))
@@ -175,9 +176,19 @@ class StageTrace {
 
   void write(std::size_t chunk) {
     if (chunk > 0 && !is_own_chunk(chunk - 1)) receive(chunk);
-    for (const std::size_t end = begin_of(chunk + 1); next_ < end; ++next_)
-      if (wanted_[next_]) edit_.copy(static_cast<OpId>(next_));
+    for (const std::size_t end = begin_of(chunk + 1); next_ < end; ++next_) {
+      const bool is_wanted = wanted_[next_];
+      for (; next_unread_ < unread_.size() && is_before(unread_[next_unread_], next_);
+           ++next_unread_)
+        if (is_wanted) edit_.map(unread_[next_unread_]);
+      if (is_wanted) edit_.copy(static_cast<OpId>(next_));
+    }
     if (!is_last(chunk) && !is_own_chunk(chunk + 1)) send(chunk);
+  }
+
+  // What no op reads is of the module whose op comes next.
+  bool is_before(TensorId unread, std::size_t op) const {
+    return unread < from_.outputs(from_.ops[op])[0];
   }
 
   std::string name_in(std::size_t chunk, std::string_view what) const {
@@ -243,6 +254,8 @@ class StageTrace {
   const std::vector<std::size_t> own_;  ///< chunks, of the model's
   std::vector<OpId> producer_;          ///< by storage: who makes it first
   std::vector<bool> wanted_;            ///< by op
+  const std::vector<TensorId> unread_;  ///< in order
+  std::size_t next_unread_ = 0;
   TraceEdit edit_;
   std::size_t next_ = 0;       ///< op to be copied
   TensorId sent_ = no_tensor;  ///< of the chunk before

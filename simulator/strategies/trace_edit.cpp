@@ -2,7 +2,6 @@
 #include "simulator/strategies/trace_edit.h"
 
 namespace tidemark {
-namespace {
 
 // States of the optimizer have their own place.
 std::vector<TensorId> unread_in(const Trace& trace) {
@@ -15,8 +14,6 @@ std::vector<TensorId> unread_in(const Trace& trace) {
       unread.push_back(static_cast<TensorId>(t));
   return unread;
 }
-
-}  // namespace
 
 TraceEdit::TraceEdit(const Trace& from, Unread unread)
     : from_(from),

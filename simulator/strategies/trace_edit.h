@@ -17,6 +17,9 @@ enum class Unread : std::uint8_t {
   Leaves,  ///< with the part of the model that has it
 };
 
+/// Buffers and parameters that no op reads, in order.
+std::vector<TensorId> unread_in(const Trace& trace);
+
 class TraceEdit {
  public:
   explicit TraceEdit(const Trace& from, Unread unread = Unread::Stays);

@@ -109,6 +109,26 @@ TEST(LatentRanks, KeepTablesInEachLayer) {
   EXPECT_EQ(shape_of(fused, "blocks.0.attn.rope.sin_cached"), Shape({tokens, turns}));
 }
 
+// … and a stage those of its own.
+TEST(LatentRanks, KeepTablesOnTheStageOfTheirLayer) {
+  StepOptions options = of_tensor_ranks(1);
+  options.mesh[Axis::Pipeline] = 2;
+  options.accumulate = {2};
+  for (const std::int64_t stage : {0, 1}) {
+    options.rank = RankClass{stage};
+    const Trace trace = build_rank_trace(
+        latent_gpt(R"(, "mtp_num_layers": 2, "mtp_use_repeated_layer": true)"), options);
+    const auto tables = [&](std::string_view layer) {
+      return std::ranges::count(trace.tensors, fmt::format("{}.attn.rope.angles", layer),
+                                &Tensor::name);
+    };
+    EXPECT_EQ(tables("blocks.0"), stage == 0 ? 1 : 0);
+    EXPECT_EQ(tables("blocks.1"), stage == 0 ? 0 : 1);
+    EXPECT_EQ(tables("mtp.blocks.0"), stage == 0 ? 0 : 1);
+    EXPECT_EQ(tables("ahead1.mtp.blocks.0") + tables("ahead2.mtp.blocks.0"), 0);
+  }
+}
+
 TEST(LatentRanks, EveryStrategyIsSound) {
   for (const char* more : {"", R"(, "position_embedding_type": "rope")",
                            R"(, "qk_layernorm": true, "normalization": "RMSNorm")"})

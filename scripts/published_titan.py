@@ -20,8 +20,6 @@ def refusal_of_titan(row):
         return "float8 linears in compiled blocks" if is_compiled(row) else "float8"
     if is_compiled(row) and ((row.get("cp") or 1) > 1 or (row.get("tp") or 1) > 1):
         return "compiled blocks in which ranks exchange"
-    if is_compiled(row) and STRATEGIES.get(row.get("recompute")) == "checkpoint:op":
-        return "compiled blocks that keep by op"
     if row.get("recompute") not in STRATEGIES:
         return f"recomputation '{row['recompute']}'"
     if not llama_size(row):

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -151,6 +152,16 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
+struct Trace;
+
+/// What a compiler has made a trace of, for who compiles it anew in another way. No file has it,
+/// and traces without are equal to those with it.
+struct EagerSource {
+  std::shared_ptr<const Trace> trace = {};
+
+  bool operator==(const EagerSource&) const { return true; }
+};
+
 struct Trace {
   std::string model;   ///< preset or file the trace was built from
   std::string family;  ///< "vit", "swin", …; "" when unknown
@@ -166,6 +177,7 @@ struct Trace {
   std::vector<std::string> lines;             ///< of the model's code; in the order of their ops
   std::optional<RecordedUpdate> update = {};  ///< instead of what the step's optimizer would do
   std::optional<RecordedCalls> calls = {};    ///< of the capture
+  EagerSource eager = {};                     ///< of a compiled step
   TensorId loss = no_tensor;
 
   const Tensor& operator[](TensorId id) const { return tensors[index(id)]; }

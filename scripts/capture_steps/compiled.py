@@ -81,7 +81,8 @@ def compile_blocks(case, model):
     blocks = next(child for child in model.modules() if isinstance(child, torch.nn.ModuleList))
     for i, block in enumerate(blocks):
         if case.get("checkpoint"):
-            block = checkpoint_wrapper(block, preserve_rng_state=False)
+            policy = dict(context_fn=capture.keep_every_second_product) if case["checkpoint"] == "op" else {}
+            block = checkpoint_wrapper(block, preserve_rng_state=False, **policy)
         blocks[i] = torch.compile(block, fullgraph=True)
         vars(blocks[i])["forward"] = without_modes(blocks[i].forward)
     return model

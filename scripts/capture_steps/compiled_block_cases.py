@@ -30,3 +30,14 @@ def few_words(case):
 
 CASES += [few_words(COMPILED["step"](name, precision, **more)) for name in ("gpt2", "llama", "llama-gqa")
           for precision in PRECISIONS for more in ({}, dict(checkpoint=True))]
+
+
+# Wrapped as torchtitan's SelectiveAC does it.
+def by_op(case):
+    return {**case, "name": case["name"] + "-op", "checkpoint": "op"}
+
+
+CASES += [few_words(by_op(COMPILED["step"](name, precision)))
+          for name in ("llama", "llama-gqa", "qwen3", "vit", "gemma2") for precision in PRECISIONS]
+CASES += [few_words(by_op(COMPILED["without_dropout"](COMPILED["step"]("gpt2", precision))))
+          for precision in PRECISIONS]

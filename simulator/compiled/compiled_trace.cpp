@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "simulator/compiled/graph_writer.h"
+#include "simulator/strategies/kept_calls.h"
 
 namespace tidemark {
 namespace {
@@ -52,8 +53,16 @@ Trace compiled_model(Trace trace) {
   return edit.finish();
 }
 
+enum class Wrapped : std::uint8_t { No, ByOp };
+
+void write_block(const Trace& trace, const Block& block, Wrapped wrapped, TraceEdit& edit) {
+  const FxRegion region = region_of(trace, block);
+  if (wrapped == Wrapped::No) return write_graph(trace, region, edit);
+  write_graph(trace, region, kept_by_op(trace, {{block.begin, block.begin, block.end}}), edit);
+}
+
 // What lies between blocks is eager code, op by op as it was.
-Trace compiled_blocks(Trace trace) {
+Trace compiled_blocks(Trace trace, Wrapped wrapped) {
   for (const Block& block : trace.blocks) forget_frames(region_of(trace, block), trace);
   TraceEdit edit(trace);
   const auto copy = [&](std::size_t begin, OpId end) {
@@ -62,7 +71,7 @@ Trace compiled_blocks(Trace trace) {
   std::size_t written = 0;
   for (const Block& block : trace.blocks) {
     copy(written, block.begin);
-    write_graph(trace, region_of(trace, block), edit);
+    write_block(trace, block, wrapped, edit);
     written = index(block.end);
     edit.stand_for(static_cast<OpId>(written - 1));
   }
@@ -101,7 +110,19 @@ Trace compiled_trace(const Trace& trace) {
   refuse_ranks(trace.step, compiles_blocks);
   refuse_others(trace,
                 compiles_blocks ? std::span<const std::string_view>(families_of_blocks) : families);
-  return compiles_blocks ? compiled_blocks(trace) : compiled_model(trace);
+  if (!compiles_blocks) return compiled_model(trace);
+  Trace compiled = compiled_blocks(trace, Wrapped::No);
+  compiled.eager.trace = std::make_shared<const Trace>(trace);
+  return compiled;
+}
+
+Trace compiled_by_op(const Trace& trace) {
+  CHECK(trace.eager.trace);
+  Trace eager = *trace.eager.trace;
+  eager.step = trace.step;  // whoever has changed it since then
+  Trace compiled = compiled_blocks(std::move(eager), Wrapped::ByOp);
+  compiled.eager = trace.eager;
+  return compiled;
 }
 
 }  // namespace tidemark

@@ -9,4 +9,8 @@ namespace tidemark {
 /// by itself. UsageError where an op, or ranks, have no known rules.
 Trace compiled_trace(const Trace& trace);
 
+/// Of a trace of compiled blocks, whose eager source it knows: the same of blocks in checkpoints
+/// that keep by op (kept_calls.h).
+Trace compiled_by_op(const Trace& trace);
+
 }  // namespace tidemark

@@ -40,6 +40,7 @@ struct FxNode {
   TensorId tensor = no_tensor;   ///< the trace's, which has this value
   std::string_view suffix = {};  ///< behind the op's name, where the trace has no such tensor
   bool is_random = false;        ///< draws numbers, by a seed of the step's, where it is fused
+  bool is_pad = false;           ///< not a cat, but aten.constant_pad_nd
   bool is_sum = false;           ///< of its operands, whose gradients are that of the sum
   bool in_backward = false;      ///< a call of the backward that needs nothing but forward values
 };

@@ -34,13 +34,15 @@ struct Fusion {
 
 class FxCompiler {
  public:
-  FxCompiler(const Trace& trace, const FxRegion& region, TraceEdit& edit)
+  FxCompiler(const Trace& trace, const FxRegion& region, const std::vector<bool>* kept,
+             TraceEdit& edit)
       : trace_(trace),
         region_(region),
         graph_(fx_graph_of(trace, region)),
         has_gradient_(requires_gradient(trace_)),
         producer_(trace_.tensors.size(), no_op),
         is_saved_(graph_.calls.size()),
+        is_held_(graph_.calls.size()),
         is_written_(graph_.calls.size()),
         is_read_later_(graph_.calls.size()),
         fusion_of_(graph_.calls.size(), none),
@@ -51,6 +53,8 @@ class FxCompiler {
       for (const TensorId output : trace_.outputs(trace_.ops[i]))
         producer_[index(output)] = static_cast<OpId>(i);
     for (const FxId id : saved_values(graph_)) is_saved_[index(base(id))] = true;
+    if (!kept) return;
+    for (const FxId id : saved_values(graph_, *kept)) is_held_[index(base(id))] = true;
   }
 
   void run() && {
@@ -134,7 +138,7 @@ class FxCompiler {
     }
     for (std::size_t i = 0; i < graph_.calls.size(); ++i) {
       const auto id = static_cast<FxId>(i);
-      if (is_saved_[i]) note(id);
+      if (is_saved_[i] || is_held_[i]) note(id);
       for (const FxId read : graph_.calls[i].reads) {
         const FxId from = base(read);
         if (!is_fused(from)) continue;
@@ -356,6 +360,7 @@ class FxCompiler {
           "heads have them, is not known here (plan the eager step: --framework {})",
           trace_.step.framework, default_framework));
     OpaqueRow row{.operation = operation(fusion)};
+    Operands held = 0;
     std::vector<TensorId> reads, writes;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       reads.push_back(operand(inputs[i]));
@@ -375,11 +380,13 @@ class FxCompiler {
       if (at(outputs[i]).tensor != no_tensor) edit_.redirect(at(outputs[i]).tensor, made);
       writes.push_back(made);
       if (needs_[f].contains(outputs[i])) row.saved |= output_bit(static_cast<int>(i));
+      if (is_held_[index(outputs[i])]) held |= output_bit(static_cast<int>(i));
     }
     add_moved(inputs, outputs, row);
     if (const FxId scores = scored(fusion); scores != no_fx && returns_logits(trace_))
       row.backward.workspace = size(at(scores));
-    edit_.emit_opaque(at(fusion.calls.back()).op, name(fusion), std::move(row), reads, writes);
+    edit_.emit_opaque(at(fusion.calls.back()).op, name(fusion), std::move(row), reads, writes,
+                      held);
   }
 
   const Trace& trace_;
@@ -388,6 +395,7 @@ class FxCompiler {
   std::vector<std::uint8_t> has_gradient_;
   std::vector<OpId> producer_;
   std::vector<bool> is_saved_;       ///< by call that owns memory
+  std::vector<bool> is_held_;        ///< … in a checkpoint, by its policy
   std::vector<bool> is_written_;     ///< fused values that lie in memory
   std::vector<bool> is_read_later_;  ///< of these, what another op of the forward reads
   std::vector<std::size_t> fusion_of_;
@@ -404,7 +412,12 @@ class FxCompiler {
 }  // namespace
 
 void write_graph(const Trace& trace, const FxRegion& region, TraceEdit& edit) {
-  FxCompiler(trace, region, edit).run();
+  FxCompiler(trace, region, nullptr, edit).run();
+}
+
+void write_graph(const Trace& trace, const FxRegion& region, const std::vector<bool>& kept,
+                 TraceEdit& edit) {
+  FxCompiler(trace, region, &kept, edit).run();
 }
 
 }  // namespace tidemark

@@ -11,4 +11,9 @@ namespace tidemark {
 /// the graph returns, and nothing else. UsageError where an op has no known rules.
 void write_graph(const Trace& trace, const FxRegion& region, TraceEdit& edit);
 
+/// The same in a checkpoint whose policy keeps the results of some ops (by op: kept?). What the
+/// graph keeps beside these, its parts hold (Op::also_keeps).
+void write_graph(const Trace& trace, const FxRegion& region, const std::vector<bool>& kept,
+                 TraceEdit& edit);
+
 }  // namespace tidemark

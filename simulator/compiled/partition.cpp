@@ -1,6 +1,7 @@
 // A value is an edge from its call's `in` to its `out`, as dear as it is large: dearer the farther
 // from the backward, and twice as dear where fusion spares its way through memory. A call that must
-// not run again hangs on the source, what the backward reads on the sink.
+// not run again hangs on the source, what the backward reads on the sink; so does a call itself
+// that has to.
 #include "simulator/compiled/partition.h"
 
 #include <algorithm>
@@ -28,8 +29,9 @@ bool is_fusible(const FxNode& call) {
 
 class Partitioner {
  public:
-  explicit Partitioner(const FxGraph& graph)
+  explicit Partitioner(const FxGraph& graph, const std::vector<bool>* kept = nullptr)
       : graph_(graph),
+        kept_(kept),
         users_(graph.calls.size()),
         is_read_(graph.calls.size()),
         is_read_by_kernel_(graph.calls.size()),
@@ -53,7 +55,7 @@ class Partitioner {
       if (kind(i) == FxKind::Input || (is_forward(i) && is_dear_to_repeat(i))) forbid(i);
     forbid_uses_far_apart();
     forbid_long_chains();
-    return cut();
+    return read_later(cut());
   }
 
  private:
@@ -76,7 +78,26 @@ class Partitioner {
   }
 
   void forbid(std::size_t i) {
-    if (kind(i) != FxKind::View) may_not_repeat_[i] = true;
+    if (kind(i) != FxKind::View && !must_repeat(i)) may_not_repeat_[i] = true;
+  }
+
+  bool must_repeat(std::size_t i) const {
+    if (!kept_ || !is_forward(i)) return false;
+    switch (kind(i)) {
+      case FxKind::Input:
+      case FxKind::Element:  // no call of the dispatcher
+        return false;
+      case FxKind::Concat:
+        return calls()[i].is_pad;
+      case FxKind::Kernel:
+      case FxKind::KernelSet:
+        return !(*kept_)[index(calls()[i].op)];
+      case FxKind::View:
+      case FxKind::Pointwise:
+      case FxKind::Pair:
+        return true;
+    }
+    return true;
   }
 
   bool is_dear_to_repeat(std::size_t i) const {
@@ -212,6 +233,7 @@ class Partitioner {
       for (const FxId read : calls()[i].reads)
         flow.add_edge(in[i], out[index(read)], MinCut::infinite);
       if (may_not_repeat_[i]) flow.add_edge(in[i], MinCut::sink, MinCut::infinite);
+      if (must_repeat(i)) flow.add_edge(MinCut::source, in[i], MinCut::infinite);
       if (reads_backward(i) || !is_forward(i))
         flow.add_edge(MinCut::source, out[i], MinCut::infinite);
     }
@@ -223,7 +245,21 @@ class Partitioner {
     return saved;
   }
 
+  // Without what is kept for calls that have to run again, and of which the backward reads nothing.
+  std::vector<FxId> read_later(std::vector<FxId> saved) const {
+    std::vector<bool> is_saved(calls().size()), is_needed(calls().size());
+    for (const FxId value : saved) is_saved[index(value)] = true;
+    for (std::size_t i = calls().size(); i-- > 0;) {
+      is_needed[i] = is_needed[i] || reads_backward(i) || !is_forward(i);
+      if (!is_needed[i] || is_saved[i]) continue;
+      for (const FxId read : calls()[i].reads) is_needed[index(read)] = true;
+    }
+    std::erase_if(saved, [&](FxId value) { return !is_needed[index(value)]; });
+    return saved;
+  }
+
   const FxGraph& graph_;
+  const std::vector<bool>* kept_;  ///< by op, of a policy
   std::vector<std::vector<std::size_t>> users_;
   std::vector<bool> is_read_, is_read_by_kernel_, is_returned_;
   std::vector<std::size_t> order_;
@@ -234,5 +270,9 @@ class Partitioner {
 }  // namespace
 
 std::vector<FxId> saved_values(const FxGraph& graph) { return Partitioner(graph).run(); }
+
+std::vector<FxId> saved_values(const FxGraph& graph, const std::vector<bool>& kept) {
+  return Partitioner(graph, &kept).run();
+}
 
 }  // namespace tidemark

@@ -12,4 +12,9 @@ namespace tidemark {
 /// In the order of the calls; inputs of the step among them.
 std::vector<FxId> saved_values(const FxGraph& graph);
 
+/// The same in a checkpoint whose policy chooses from the calls of ops (by op: kept?): what a kept
+/// op's kernel makes stays, all else runs again. Only a cat, which Inductor writes anew, loses what
+/// the policy said about it, and stays like a kernel's result.
+std::vector<FxId> saved_values(const FxGraph& graph, const std::vector<bool>& kept);
+
 }  // namespace tidemark

@@ -41,8 +41,7 @@ bool recompute_inside(const Trace& trace, const Needs& needs, Region region, Pla
 
 // The function of a segment runs again as a whole, up to the last op that holds anything: what no
 // gradient needs is made with the rest, but where another segment reads it, too, and it stays. What
-// is written over stays as well, and so nothing is made from it in vain. The results of `kept` ops
-// stay.
+// is written over stays as well, and so nothing is made from it in vain. What is `kept` stays.
 class WholeFunction {
  public:
   WholeFunction(const Trace& trace, const Needs& needs, const std::vector<bool>& kept, Plan& plan)
@@ -52,16 +51,18 @@ class WholeFunction {
     const std::size_t stop = index(end_of_reruns(trace_, needs_, region.begin, region.end));
     for (std::size_t i = index(region.begin); i < index(region.end); ++i) {
       const Op& op = trace_.ops[i];
-      if (i >= stop && !kept_[i]) continue;
+      if (is_view(op.kind)) continue;
       // What ranks exchange is not the function's: who gathers parameters does so where they are
       // read.
-      if (is_view(op.kind) || (row_of(op.kind).work == Work::Exchange && !kept_[i])) continue;
+      const bool is_over = i >= stop || row_of(op.kind).work == Work::Exchange;
       const auto stays = [&](TensorId input) { return stays_[index(trace_[input].storage)]; };
       const bool runs = !needs_.runs_once[i] && std::ranges::none_of(trace_.inputs(op), stays);
       for (const TensorId output : trace_.outputs(op)) {
         if (trace_[output].storage != output || needs_.uses[index(output)] > 0) continue;
-        if (kept_[i])
+        if (kept_[index(output)])
           keep_for_recovery(plan_, output);
+        else if (is_over)
+          continue;
         else if (!runs)
           stays_[index(output)] = true;
         else if (last_forward_use(needs_, output) < region.end)
@@ -73,7 +74,7 @@ class WholeFunction {
  private:
   const Trace& trace_;
   const Needs& needs_;
-  const std::vector<bool>& kept_;  ///< by op
+  const std::vector<bool>& kept_;  ///< by tensor
   Plan& plan_;
   std::vector<bool> stays_;  ///< by storage: of what no gradient needs
 };
@@ -117,7 +118,7 @@ std::vector<Region> segments_of_model(const Trace& trace) {
   return segments;
 }
 
-// By op, `kept`: its results stay.
+// By tensor, `kept`: it stays.
 Refusal checkpoint_segments(const Trace& trace, const Needs& needs,
                             const std::vector<Region>& segments, const std::vector<bool>& kept,
                             Plan& plan) {
@@ -125,7 +126,7 @@ Refusal checkpoint_segments(const Trace& trace, const Needs& needs,
   WholeFunction function(trace, needs, kept, plan);
   for (const Region& region : segments) {
     if (recompute_inside(trace, needs, region, plan, "recomputed from its segment's kept input",
-                         [&](std::size_t op, TensorId) { return !kept[op]; })) {
+                         [&](std::size_t, TensorId made) { return !kept[index(made)]; })) {
       function.rerun(region);
       any = true;
     }
@@ -137,16 +138,19 @@ Refusal checkpoint_segments(const Trace& trace, const Needs& needs,
 
 Refusal checkpoint_segments(const Trace& trace, const Needs& needs,
                             const std::vector<Region>& segments, Plan& plan) {
-  return checkpoint_segments(trace, needs, segments, std::vector<bool>(trace.ops.size()), plan);
+  return checkpoint_segments(trace, needs, segments, std::vector<bool>(trace.tensors.size()), plan);
 }
 
 Refusal checkpoint_by_op(const Trace& trace, const Needs& needs, Plan& plan) {
   const std::vector<Region> segments = segments_of_model(trace);
-  if (const OpId op = with_unknown_calls(trace, segments); op != no_op)
+  const bool has_graphs = is_compiled(find_framework(trace.step.framework));
+  const OpId unknown = has_graphs ? no_op : with_unknown_calls(trace, segments);
+  if (unknown != no_op)
     return fmt::format("which calls '{}' makes, of which a policy could keep some, is not known",
-                       trace[op].name);
-  plan.quirks.holds_unread = true;
-  return checkpoint_segments(trace, needs, segments, kept_by_op(trace, segments), plan);
+                       trace[unknown].name);
+  plan.quirks.holds_unread = !has_graphs;  // of a graph only what the backward reads is saved
+  return checkpoint_segments(trace, needs, segments,
+                             kept_results(trace, kept_by_op(trace, segments)), plan);
 }
 
 // The ops from the product that makes the scores to the one that mixes the values.

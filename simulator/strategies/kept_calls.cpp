@@ -33,6 +33,19 @@ std::vector<bool> kept_by_op(const Trace& trace, const std::vector<Region>& segm
   return kept;
 }
 
+std::vector<bool> kept_results(const Trace& trace, const std::vector<bool>& kept) {
+  std::vector<bool> found(trace.tensors.size());
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    const auto outputs = trace.outputs(trace.ops[i]);
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const bool is_held = opaque_row(trace, trace.ops[i]) &&
+                           (trace.ops[i].also_keeps & output_bit(static_cast<int>(k))) != 0;
+      found[index(outputs[k])] = kept[i] || is_held;
+    }
+  }
+  return found;
+}
+
 OpId with_unknown_calls(const Trace& trace, const std::vector<Region>& segments) {
   for (const Region& segment : segments)
     for (std::size_t i = index(segment.begin); i < index(segment.end); ++i)

@@ -14,6 +14,10 @@ namespace tidemark {
 /// sums.
 std::vector<bool> kept_by_op(const Trace& trace, const std::vector<Region>& segments);
 
+/// By tensor, what these ops make; of compiled blocks also what their graphs hold for calls that
+/// run again.
+std::vector<bool> kept_results(const Trace& trace, const std::vector<bool>& kept);
+
 /// An op of the segments of which it is not known what it calls, or no_op.
 OpId with_unknown_calls(const Trace& trace, const std::vector<Region>& segments);
 

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "simulator/compiled/compiled_trace.h"
 #include "simulator/parallel/pipeline_order.h"
 #include "simulator/plan_json.h"
 #include "simulator/strategies/block_list.h"
@@ -325,11 +326,21 @@ std::string strategy_text(const std::vector<StrategySpec::Component>& components
   return text;
 }
 
+namespace {
+
+// In compiled blocks the policy is a part of what is compiled.
+std::optional<Trace> as_checkpointed(const Trace& trace, const StrategyArguments& arguments) {
+  if (arguments.has("op") && trace.eager.trace) return compiled_by_op(trace);
+  return add_input_gradients(trace);
+}
+
+}  // namespace
+
 // What is switched on comes first. A post-norm block becomes pre-norm when it is coupled.
 Refusal rewrite(PlannedStep& step) {
   std::erase_if(step.rewrites, [&](const StrategySpec::Component& component) {
     if (!asks_for_input_gradients(component)) return false;
-    std::optional<Trace> changed = add_input_gradients(*step.trace);
+    std::optional<Trace> changed = as_checkpointed(*step.trace, component.arguments);
     if (changed) step.trace = std::make_shared<const Trace>(*std::move(changed));
     return !changed;
   });
@@ -373,10 +384,16 @@ std::shared_ptr<const Derived> derived_of(const PlannedStep& step) {
 
 namespace {
 
-// A wrapper that checkpoints a block is compiled with it, whose graph makes all of it again then.
-bool is_compiled_with_blocks(const StrategySpec::Component& component) {
-  return component.row->decide == checkpoint_blocks &&
-         (component.arguments.chosen.empty() || component.arguments.has("blocks"));
+bool keeps_by_op(const StrategySpec::Component& component) {
+  return component.row->decide == checkpoint_blocks && component.arguments.has("op");
+}
+
+// A wrapper that checkpoints a block is compiled with it, whose graph makes again then what the
+// wrapper's policy says: usually all of it.
+bool is_compiled_with_blocks(const Trace& trace, const StrategySpec::Component& component) {
+  if (component.row->decide != checkpoint_blocks) return false;
+  return component.arguments.chosen.empty() || component.arguments.has("blocks") ||
+         (keeps_by_op(component) && trace.eager.trace);
 }
 
 // Inside of its graphs torch.compile has decided what is kept and what is made again.
@@ -386,11 +403,16 @@ Refusal refused_by_compiler(const Trace& trace, const StrategySpec& spec) {
   const bool decides =
       spec.plan || std::ranges::any_of(spec.components, [&](const auto& component) {
         return !component.row->is_reference &&
-               !(framework.compiles_blocks && is_compiled_with_blocks(component));
+               !(framework.compiles_blocks && is_compiled_with_blocks(trace, component));
       });
   if (!decides) return {};
+  if (framework.compiles_blocks && !trace.eager.trace &&
+      std::ranges::any_of(spec.components, keeps_by_op))
+    return "a trace does not say what code its blocks were compiled from, with which a policy is "
+           "compiled (name the model)";
   return framework.compiles_blocks
-             ? "torch.compile decides what blocks keep (checkpoint alone wraps a block as a whole)"
+             ? "torch.compile decides what blocks keep (checkpoint and checkpoint:op, alone, wrap "
+               "a block that is compiled with them)"
              : "torch.compile decides what this step keeps";
 }
 

@@ -186,12 +186,15 @@ TensorId TraceEdit::emit(Op op, std::initializer_list<TensorId> inputs, const Te
 }
 
 void TraceEdit::emit_opaque(OpId beside, Name name, OpaqueRow row, std::span<const TensorId> inputs,
-                            std::span<const TensorId> outputs) {
+                            std::span<const TensorId> outputs, Operands also_keeps) {
   const std::uint32_t first = next_operand();
   to_.operands.insert(to_.operands.end(), inputs.begin(), inputs.end());
   to_.operands.insert(to_.operands.end(), outputs.begin(), outputs.end());
-  append({.name = name, .kind = OpKind::Opaque, .block = from_[beside].block}, first, inputs.size(),
-         {});
+  append({.name = name,
+          .kind = OpKind::Opaque,
+          .block = from_[beside].block,
+          .also_keeps = also_keeps},
+         first, inputs.size(), {});
   to_.ops.back().opaque = static_cast<OpaqueId>(to_.opaque_rows.size());
   to_.opaque_rows.push_back(std::move(row));
 }

@@ -53,7 +53,7 @@ class TraceEdit {
                        std::initializer_list<TensorId> inputs, const Tensor& output);
   /// An opaque op in the block of an op of the old trace; ids of the new trace.
   void emit_opaque(OpId beside, Name name, OpaqueRow row, std::span<const TensorId> inputs,
-                   std::span<const TensorId> outputs);
+                   std::span<const TensorId> outputs, Operands also_keeps = 0);
   /// The op that was written last ends the life of what an old one, which is not copied, would.
   void stand_for(OpId old) { new_op_[index(old)] = static_cast<OpId>(to_.ops.size() - 1); }
   /// What no op makes, or what the next one will.

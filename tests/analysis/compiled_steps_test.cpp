@@ -52,6 +52,19 @@ bool is_padded(const MeasuredStep& step) {
   return starts_with_any(step, {"t5", "flan-t5", "siglip", "clip", "vit-amp-bf16-math"});
 }
 
+bool is_by_op(const MeasuredStep& step) { return step.strategy == "checkpoint:op"; }
+
+// Norms of single heads write fp32 under autocast, which is taken for 16 bits here.
+bool is_known_miss_by_op(const MeasuredStep& step) {
+  return is_by_op(step) && starts_with_any(step, {"qwen3-amp"});
+}
+
+// The same strides, of the parts that a rotation has swapped; and Gemma 2's mask, which each graph
+// is given.
+bool is_padded_by_op(const MeasuredStep& step) {
+  return is_by_op(step) && starts_with_any(step, {"llama-gqa", "gemma2"});
+}
+
 TEST(CompiledSteps, KeepWhatThePartitionerKeeps) {
   EXPECT_GE(steps().size(), 124u);
   for (const MeasuredStep& step : steps()) {
@@ -71,13 +84,26 @@ TEST(CompiledSteps, HaveThePredictedPeaks) {
 }
 
 TEST(CompiledBlocks, KeepWhatThePartitionerKeeps) {
-  EXPECT_GE(steps_of_blocks().size(), 89u);
+  EXPECT_GE(steps_of_blocks().size(), 107u);
   for (const MeasuredStep& step : steps_of_blocks()) {
     EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
-    EXPECT_LE(std::abs(percent_off(step.predicted.saved, step.measured.saved)), 0.1)
+    if (is_known_miss_by_op(step)) continue;
+    EXPECT_LE(std::abs(percent_off(step.predicted.saved, step.measured.saved)),
+              is_padded_by_op(step) ? 1 : 0.1)
         << step.name << " saved " << step.predicted.saved << " against " << step.measured.saved;
   }
   EXPECT_LE(median(off(steps_of_blocks(), &StepBytes::saved)), 0.01);
+}
+
+// What a policy has kept of calls, to the byte.
+TEST(CompiledBlocks, KeepByOpWhatThePolicySays) {
+  int count = 0;
+  for (const MeasuredStep& step : steps_of_blocks()) {
+    if (!is_by_op(step) || is_known_miss_by_op(step) || is_padded_by_op(step)) continue;
+    EXPECT_EQ(step.predicted.saved, step.measured.saved) << step.name;
+    ++count;
+  }
+  EXPECT_EQ(count, 11);
 }
 
 TEST(CompiledBlocks, HaveThePredictedPeaks) {

@@ -72,8 +72,8 @@ StepBytes measured_bytes(const JsonView& step) {
                          : 0};
 }
 
-// Storages that the backward needs, parameters apart; of checkpointed blocks what they are called
-// with.
+// Storages that the backward needs, parameters apart; of checkpointed blocks also what they are
+// called with, and what runs again reads of what the block's forward has made.
 std::int64_t kept_by_nodes(const PlannedStep& step) {
   const Trace& trace = *step.trace;
   const Needs needs = derive_needs(trace);
@@ -83,8 +83,13 @@ std::int64_t kept_by_nodes(const PlannedStep& step) {
   };
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
     for_each_operand(trace, trace.ops[i], needs.saved[i], keep);
-  if (!step.plan.regions.empty())
+  if (!step.plan.regions.empty()) {
     for (const Block& block : trace.blocks) keep(trace[block.input].storage, block.input);
+    const Recovery recovery = derive_recovery(trace, step.plan, needs);
+    for (std::size_t s = 0; s < trace.tensors.size(); ++s)
+      if (recovery.reads_kept[s] && trace[needs.producer[s]].block >= 0)
+        keep(static_cast<TensorId>(s), static_cast<TensorId>(s));
+  }
   std::int64_t bytes = 0;
   for (const TensorId storage : kept)
     if (trace[storage].category != Category::Parameter) bytes += size(trace[storage]).count;
@@ -221,7 +226,7 @@ std::vector<MeasuredStep> compiled_steps(const std::string& fixture) {
     MeasuredStep step{.name = std::string(view.at("name").text()),
                       .options = options_of(view),
                       .device = device_of(view),
-                      .strategy = view.boolean_or("checkpoint", false) ? "checkpoint" : "vanilla",
+                      .strategy = strategy_of(view),
                       .measured = measured_bytes(view),
                       .predicted = {},
                       .replayed = {}};

@@ -45,6 +45,20 @@ Bytes saved_by(const Model& model, const StepOptions& step, std::string_view str
   return saved_bytes(*made.trace, made.plan).unique;
 }
 
+// What ops of the block have made that is there after the forward.
+std::vector<std::string> kept_of_block(const PlannedStep& step, std::int32_t block) {
+  const auto derived = derived_of(step);
+  std::vector<std::string> names;
+  for (std::size_t t = 0; t < step.trace->tensors.size(); ++t) {
+    const OpId producer = derived->needs.producer[t];
+    if (producer == no_op || step.trace->ops[index(producer)].block != block) continue;
+    const bool is_kept = step.plan.decisions[t].action == Action::Keep &&
+                         (derived->needs.uses[t] > 0 || derived->recovery.reads_kept[t]);
+    if (is_kept) names.push_back(step.trace->tensors[t].name);
+  }
+  return names;
+}
+
 std::multiset<std::int64_t> exchanged_buffers(const Schedule& schedule) {
   std::multiset<std::int64_t> sizes;
   for (const Buffer& buffer : schedule.buffers)
@@ -57,7 +71,7 @@ TEST(CompiledBlocks, AreSound) {
        {small_gpt2(), small_llama(), small_bert(), small_roberta(), small_vit()})
     for (const Precision precision : {Precision::Fp32, Precision::AmpBf16, Precision::Bf16})
       for (const char* tuning : {"full", "lora:r=4,targets=all,dropout=0.1", "frozen:*norm*"})
-        for (const char* strategy : {"vanilla", "checkpoint"}) {
+        for (const char* strategy : {"vanilla", "checkpoint", "checkpoint:op"}) {
           SCOPED_TRACE(fmt::format("{} {}", to_string(precision), tuning));
           StepOptions step = step_of(precision);
           step.tuning = parse_tuning(tuning);
@@ -118,6 +132,41 @@ TEST(CompiledBlocks, MayBeCheckpointedAsAWhole) {
                                "checkpoint+mesa", "offload", "approx-bp", "reversible"})
     EXPECT_THAT(plan_step(trace, parse_strategy(strategy)).refusal,
                 HasSubstr("torch.compile decides what blocks keep"));
+}
+
+// Of LLaMA's block, beside what it returns: the products of q and v, what a rotation has
+// swapped of q and of k, attention with its sums, and the gate's product; nothing of down, which
+// the backward does not read.
+TEST(CompiledBlocks, KeepByOpProductsAndCats) {
+  const StepOptions step = step_of(Precision::Bf16);
+  const PlannedStep by_op = planned(build_rank_trace(small_llama(), step), "checkpoint:op");
+  EXPECT_THAT(
+      kept_of_block(by_op, 0),
+      testing::ElementsAre("blocks.0.attn.q", "blocks.0.attn.v", "blocks.0.attn.q_rope.turned",
+                           "blocks.0.attn.k_rope.turned", "blocks.0.attn.flash",
+                           "blocks.0.attn.flash.lse", "blocks.0.mlp.gate", "blocks.0.add2"));
+}
+
+// The policy is a part of what is compiled: a file of compiled blocks does not have their code.
+TEST(CompiledBlocks, AreCheckpointedByOpWhereTheirCodeIsKnown) {
+  Trace trace = build_rank_trace(small_llama(), step_of(Precision::Bf16));
+  const auto known = std::make_shared<const Trace>(trace);
+  EXPECT_THAT(plan_step(known, parse_strategy("checkpoint:op")).refusal, IsEmpty());
+  trace.eager = {};
+  const auto unknown = std::make_shared<const Trace>(trace);
+  EXPECT_EQ(*unknown, *known);
+  EXPECT_EQ(plan_step(unknown, parse_strategy("checkpoint:op")).refusal,
+            "a trace does not say what code its blocks were compiled from, with which a policy is "
+            "compiled (name the model)");
+}
+
+// A copy of another number of micro-batches keeps its number.
+TEST(CompiledBlocks, AreCompiledAnewForTheStepThatIsAskedFor) {
+  Trace trace = build_rank_trace(small_llama(), step_of(Precision::Bf16));
+  trace.step.accumulate = MicroBatches{3};
+  const PlannedStep step =
+      plan_step(std::make_shared<const Trace>(trace), parse_strategy("checkpoint:op"));
+  EXPECT_EQ(step.trace->step, trace.step);
 }
 
 TEST(CompiledBlocks, OnOneRankAreTheStepAlone) {

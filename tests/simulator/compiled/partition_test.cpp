@@ -26,6 +26,10 @@ struct Graph {
     return add(FxKind::Pointwise, {x}, dtype);
   }
   FxId kernel(FxId x) { return add(FxKind::Kernel, {x}); }
+  FxId of(std::uint32_t op, FxId call) {
+    graph.calls[index(call)].op = OpId{op};
+    return call;
+  }
   void read(FxId x) { graph.backward.push_back({x, {}, false}); }
   void read_by_kernel(FxId x) { graph.backward.push_back({x, {}, true}); }
 };
@@ -127,6 +131,37 @@ TEST(Partition, OfHugeValuesDoesNotOverflow) {
   }
   g.read(x);
   EXPECT_EQ(saved_values(g.graph).size(), 1u);
+}
+
+// Of two products the policy keeps the first: the second runs again, of what the first has made.
+TEST(Partition, KeepsByOpWhatThePolicySays) {
+  Graph g;
+  const FxId x = g.input(), first = g.of(0, g.kernel(x));
+  const FxId bent = g.of(1, g.pointwise(first)), second = g.of(2, g.kernel(bent));
+  g.read_by_kernel(bent), g.read(g.of(3, g.pointwise(second)));
+  EXPECT_THAT(saved_values(g.graph, {true, false, false, false}), ElementsAre(first));
+  EXPECT_THAT(saved_values(g.graph, {false, false, false, false}), ElementsAre(x));
+  EXPECT_THAT(saved_values(g.graph, {false, false, true, false}), ElementsAre(x, second));
+}
+
+// What is kept for a call that has to run again, but that the backward reads nothing of, is not.
+TEST(Partition, KeepsByOpNothingThatTheBackwardDoesNotRead) {
+  Graph g;
+  const FxId x = g.input(), product = g.of(0, g.kernel(x));
+  g.of(1, g.pointwise(product));
+  g.read_by_kernel(x);
+  EXPECT_THAT(saved_values(g.graph, {true, false}), ElementsAre(x));
+}
+
+// A policy knows no cat, but a pad.
+TEST(Partition, KeepsCatsWhateverThePolicySays) {
+  Graph g;
+  const FxId x = g.input();
+  const FxId cat = g.of(0, g.add(FxKind::Concat, {x}));
+  g.read_by_kernel(g.of(1, g.pointwise(cat)));
+  EXPECT_THAT(saved_values(g.graph, {false, false}), ElementsAre(cat));
+  g.graph.calls[index(cat)].is_pad = true;
+  EXPECT_THAT(saved_values(g.graph, {false, false}), ElementsAre(x));
 }
 
 }  // namespace

@@ -15,9 +15,13 @@ def is_compiled(row):
     return "compile" in str(row.get("notes", ""))
 
 
+def has_float8(row):
+    return "loat8" in str(row.get("notes", "")) + str(row.get("precision", ""))
+
+
 def refusal_of_titan(row):
-    if "loat8" in str(row.get("notes", "")) + str(row.get("precision", "")):
-        return "float8 linears in compiled blocks" if is_compiled(row) else "float8"
+    if has_float8(row) and "rowwise" in str(row.get("precision", "")):
+        return "float8 linears with factors by rows"
     if is_compiled(row) and ((row.get("cp") or 1) > 1 or (row.get("tp") or 1) > 1):
         return "compiled blocks in which ranks exchange"
     if row.get("recompute") not in STRATEGIES:
@@ -56,4 +60,4 @@ def question_of_titan(program, row, folder, write, cluster):
     return ["compare", write(config), "-b", str(row["micro_batch"]), "-s", str(row["sequence"]), "--precision", "bf16", "--master-weights",
             "--optimizer-form", "fused", "--mesh", mesh, "--shard", "fsdp2", "--cluster", cluster, "--strategies", STRATEGIES[row.get("recompute")],
             "--format", "json"] + device_of_titan(program, row, folder) + (["--sp"] if row.get("sequence_parallel") else []) + (
-                ["--framework", "torch-compile-blocks-2.6"] if is_compiled(row) else [])
+                ["--framework", "torch-compile-blocks-2.6"] if is_compiled(row) else []) + (["--linears", "fp8"] if has_float8(row) else [])

@@ -1,6 +1,8 @@
 // Linears that multiply in eight bits: Transformer Engine's, and those of torchao 0.9 and 0.18,
 // eagerly (float8/float8_linear.py, float8_scaling_utils.py, float8_ops.py): each operand of each
 // product is cast when it is needed, with the one factor that its largest number gives.
+#include "traces/fp8_linear.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +14,6 @@ namespace tidemark {
 namespace {
 
 constexpr std::int64_t unit = 16;  // of every side of a product: torch._scaled_mm asks for it
-// at::getCUDABlasLtWorkspaceSize(), which scaled_gemm() of cuda/CUDABlas.cpp asks the allocator for
-constexpr std::int64_t product_scratch = 1024 * 1024;
 
 /// Elements and bytes of one linear, and which tensors are there one after the other.
 struct Sizes {
@@ -34,7 +34,7 @@ struct Peak {
   void see(std::int64_t bytes) { tensors = std::max(tensors, bytes); }
   void see_product(std::int64_t bytes) {
     see(bytes);
-    with_scratch = std::max(with_scratch, bytes + product_scratch);
+    with_scratch = std::max(with_scratch, bytes + float8_product_scratch.count);
   }
   void put_into(OpaquePass& pass, std::int64_t results) const {
     pass.workspace = Bytes{std::max<std::int64_t>(0, tensors - results)};
@@ -94,7 +94,7 @@ struct Casts {
 };
 
 OpaqueRow row_of_linear(const Sizes& s, std::int64_t rows, bool keeps_weight, bool trains) {
-  OpaqueRow row{.operation = "torchao::matmul_with_hp_or_float8_args",
+  OpaqueRow row{.operation = std::string(float8_linear_operation),
                 .gradients = 0b11,
                 .saved = input_bit(0),
                 .math = DType::Float8};
@@ -120,6 +120,11 @@ OpaqueRow row_of_linear(const Sizes& s, std::int64_t rows, bool keeps_weight, bo
 }
 
 }  // namespace
+
+bool is_float8_linear(const Trace& trace, const Op& op) {
+  const OpaqueRow* row = opaque_row(trace, op);
+  return row && row->operation == float8_linear_operation;
+}
 
 bool TraceBuilder::is_at_wide_end() const {
   const CodedLinears& linears = *step().linears;

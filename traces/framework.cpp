@@ -98,6 +98,7 @@ const std::vector<Framework>& frameworks() {
        .vision_softmax_fp32 = true,
        .adapters_fp32 = true,
        .keeps_originals = true,
+       .fp8_weight = Fp8Weight::Kept,
        .blas_handle_per_thread = true,
        .op_scratch = true,
        .compiles_blocks = true},

@@ -4,6 +4,7 @@
     venv/bin/python scripts/capture_steps/compiled.py > tests/reference/steps_compiled.json
     venv/bin/python scripts/capture_steps/compiled.py --blocks > tests/reference/steps_compiled_blocks.json
     venv/bin/python scripts/capture_steps/compiled.py --replicas > tests/reference/steps_compiled_replicas.json
+    venv/bin/python scripts/capture_steps/compiled.py --float8 > tests/reference/steps_compiled_float8.json
 
 The models, inputs and libraries are those of capture.py. Dynamo traces the model with its loss,
 AOTAutograd divides forward and backward by its min-cut partitioner, Inductor writes code, and that
@@ -14,7 +15,8 @@ which refuses the torchao of this PyTorch: without it.
 With --blocks each block of the model is compiled by itself, as torchtitan does it: in a wrapper for
 checkpoints first, where the case has them. All else of the model is eager code. With --replicas
 the step is of one of several ranks, whose wrappers (measure_replicas.py) stand around such blocks:
-what is saved is not measured of these.
+what is saved is not measured of these. With --float8 linears of such blocks are torchao's (0.9) in
+eight bits.
 
 Per case:
   saved       bytes of storages that nodes of graphs and of eager operators hold; parameters and
@@ -51,7 +53,7 @@ def start_again_with_stand_in(arguments):
 
     if stand_in.has_gpu():
         sys.exit("this machine has a GPU: the stand-in is for machines without one")
-    environment = dict(stand_in.environment(80), HF_HUB_OFFLINE="1")
+    environment = dict(stand_in.environment(90 if "--float8" in arguments else 80), HF_HUB_OFFLINE="1")
     sys.exit(subprocess.run([sys.executable, __file__, *arguments], env=environment).returncode)
 
 
@@ -135,6 +137,10 @@ def measure(case):
     saved = {}
 
     def pack(tensor):
+        if hasattr(tensor, "__tensor_flatten__"):  # codes and a factor, of torchao's eager linears
+            for name in tensor.__tensor_flatten__()[0]:
+                pack(getattr(tensor, name))
+            return tensor
         storage = tensor.untyped_storage()
         if tensor.device.type == "cuda":
             saved.setdefault(storage._cdata, (storage.nbytes(), tensor))
@@ -245,6 +251,7 @@ def main():
     parser.add_argument("--only", default="", help="cases whose name matches this expression")
     parser.add_argument("--blocks", action="store_true", help="each block is compiled by itself")
     parser.add_argument("--replicas", action="store_true", help="… of ranks that share parameters")
+    parser.add_argument("--float8", action="store_true", help="… whose linears multiply in eight bits")
     parser.add_argument("--draw", help="a file that joint graphs are written to")
     arguments = parser.parse_args()
     if os.environ.get("TIDEMARK_STAND_IN") != "ready":
@@ -254,10 +261,11 @@ def main():
 
     capture.OPTIMIZERS.update(runpy.run_path(str(HERE / "optimizers.py")))
     torch.set_num_threads(1)
-    packages = ("torch", "transformers")
+    packages = ("torch", "transformers") + (("torchao",) if arguments.float8 else ())
     versions = {name: importlib.metadata.version(name) for name in packages}
-    compiled = "blocks" if arguments.blocks or arguments.replicas else "model"
+    compiled = "blocks" if arguments.blocks or arguments.replicas or arguments.float8 else "model"
     cases = "compiled_replica_cases.py" if arguments.replicas else \
+        "compiled_float8_cases.py" if arguments.float8 else \
         "compiled_block_cases.py" if arguments.blocks else "compiled_cases.py"
     rows = []
     for case in runpy.run_path(str(HERE / cases))["CASES"]:

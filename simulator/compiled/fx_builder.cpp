@@ -51,26 +51,24 @@ FxId FxBuilder::made_here(const InputFill& fill, const Tensor& tensor) {
               tensor.dtype);
 }
 
-// What the same call has made before is not made again (fx_graph_cse), unless it is random.
+// What the same call has made before is not made again (fx_graph_cse), unless it is random. A call
+// of the forward stands before all of the backward.
 FxId FxBuilder::add(std::string_view name, FxNode call) {
   call.op = op_;
+  call.in_backward = is_later_;
   std::string key = fmt::format("{} {} {}", name, to_text(call.shape), to_string(call.dtype));
   for (const FxId read : call.reads) key += fmt::format(" {}", index(read));
   if (!call.is_random) {
     const auto [place, is_new] = known_.emplace(std::move(key), no_fx);
-    if (!is_new) return place->second;
+    if (!is_new) {
+      FxNode& made = graph_.calls[index(place->second)];
+      made.in_backward = made.in_backward && is_later_;
+      return place->second;
+    }
     place->second = static_cast<FxId>(graph_.calls.size());
   }
   graph_.calls.push_back(std::move(call));
   return last();
-}
-
-// In the backward, of forward values alone.
-FxId FxBuilder::later(std::string_view name, FxId x, DType dtype) {
-  const std::size_t known = graph_.calls.size();
-  const FxId made = pointwise(name, {x}, Shape((*this)[x].shape), dtype);
-  if (index(made) == known) graph_.calls.back().in_backward = true;
-  return made;
 }
 
 // A cast of a cast is one of what that read, if nobody else reads it: so values that were rounded

@@ -101,8 +101,18 @@ class FxBuilder {
     return {numel(s) / matrix, rows, s.back()};
   }
   FxId stacked(FxId x) { return view("view", x, stacked((*this)[x].shape)); }
+  /// What is made meanwhile are calls of the backward, of forward values alone.
+  template <typename Make>
+  auto made_later(Make make) {
+    is_later_ = true;
+    const auto made = make();
+    is_later_ = false;
+    return made;
+  }
   /// A call of the backward, of forward values alone.
-  FxId later(std::string_view name, FxId x, DType dtype);
+  FxId later(std::string_view name, FxId x, DType dtype) {
+    return made_later([&] { return pointwise(name, {x}, Shape((*this)[x].shape), dtype); });
+  }
   /// In fp32, of an op whose backward widens it by itself.
   FxId widened_input();
   /// As a product of the backward reads it.
@@ -131,6 +141,7 @@ class FxBuilder {
   std::vector<std::uint8_t> has_gradient_;
   OpId op_{};
   std::uint32_t wanted_ = 0;
+  bool is_later_ = false;
   std::vector<FxId> cast_again_;
   std::map<std::string, FxId> known_;
 };

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "simulator/compiled/fx_builder.h"
+#include "traces/fp8_linear.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -32,6 +33,11 @@ class FxTracer : FxBuilder {
   void views();
   void embedding();
   void linear();
+  struct Coded {
+    FxId codes, factor;
+  };
+  Coded coded(FxId x);
+  void float8_linear();
   void matmul();
   void convolution();
   void attention();
@@ -123,6 +129,7 @@ void FxTracer::call() {
     case OpKind::VocabularyLoss:
       break;
     case OpKind::Opaque:
+      if (is_float8_linear(trace_, op())) return float8_linear();
       if (opaque_row(trace_, op())->computes != Formula::Zeros) break;
       return make(0, full(0, output(0)));
   }
@@ -179,6 +186,48 @@ void FxTracer::linear() {
   graph_.calls[index(product)].tensor = operand(trace_, op(), 16);
   if (wants(0)) read_by_kernel(turned);
   if (wants(1)) read_by_kernel(rows);
+}
+
+// By the largest number, x · 448 / largest, clamped (float8_scaling_utils.py, float8_utils.py of
+// torchao 0.9).
+FxTracer::Coded FxTracer::coded(FxId x) {
+  const FxId largest = pointwise("max", {pointwise("abs", {x})}, {}, (*this)[x].dtype, "largest");
+  const FxId least = pointwise("clamp_min 1e-12", {cast(largest, DType::Float64)});
+  const FxId factor =
+      cast(pointwise("mul 448", {pointwise("reciprocal", {least})}), DType::Float32);
+  const FxId scaled = pointwise("mul", {cast(x, DType::Float32), factor});
+  const FxId clamped = pointwise("clamp_max", {pointwise("clamp_min", {scaled})});
+  return {cast(clamped, DType::Float8), factor};
+}
+
+// The backward reads the weight's codes by columns, and casts x anew, of a view by (-1, in) that is
+// not found again in that of an ordinary product.
+void FxTracer::float8_linear() {
+  const FxId x = input(0), weight = input(1);
+  const std::int64_t in = (*this)[x].shape.back(), out = output(0).shape.back();
+  const Coded of_weight = coded(weight), of_x = coded(x);
+  const FxId turned = view("permute", of_weight.codes, {in, out});
+  const Shape rows = {numel((*this)[x].shape) / in, in};
+  const FxId factor_of_x = pointwise("reciprocal", {of_x.factor});
+  const FxId factor_of_weight = pointwise("reciprocal", {of_weight.factor}, "weight_factor");
+  const FxId product =
+      kernel("_scaled_mm", {view("view", of_x.codes, rows), turned, factor_of_x, factor_of_weight},
+             {rows[0], out}, output(0).dtype);
+  make(0, view("view", product, output(0).shape));
+  graph_.calls[index(product)].tensor = operand(trace_, op(), 16);
+  const auto by_columns = [&](FxId codes, std::string_view suffix) {
+    const Shape shape = (*this)[codes].shape, across = {shape[1], shape[0]};
+    return view("permute", pointwise("clone", {view("permute", codes, across)}, suffix), shape);
+  };
+  if (wants(0)) {
+    read_by_kernel(made_later([&] { return by_columns(of_weight.codes, "weight_codes"); }));
+    read_by_kernel(factor_of_weight);
+  }
+  if (!wants(1)) return;
+  const Coded anew = made_later([&] { return coded(view("view -1", x, rows)); });
+  read_by_kernel(made_later([&] { return by_columns(anew.codes, "input_codes"); }));
+  read_by_kernel(
+      made_later([&] { return pointwise("reciprocal", {anew.factor}, "input_factor"); }));
 }
 
 // Batched products are of matrices in one row.

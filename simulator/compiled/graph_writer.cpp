@@ -12,14 +12,19 @@
 #include <set>
 
 #include "base/error.h"
+#include "simulator/compiled/float8_rows.h"
 #include "simulator/compiled/partition.h"
+#include "traces/fp8_linear.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::size_t most_operands = 16;
 
-bool is_kernel(OpKind kind) { return is_product(row_of(kind).work) || kind == OpKind::Embedding; }
+bool is_kernel(const Trace& trace, const Op& op) {
+  return is_product(row_of(op.kind).work) || op.kind == OpKind::Embedding ||
+         is_float8_linear(trace, op);
+}
 
 // transformers' model returns its logits beside the loss. Nobody uses their gradient, so autograd
 // hands the compiled backward zeros for it. GPT2LMHeadModel's class names no loss that transformers
@@ -67,7 +72,7 @@ class FxCompiler {
       before[fusions_[f].before - begin].push_back(f);
     for (std::size_t i = begin; i <= end; ++i) {
       for (const std::size_t f : before[i - begin]) write(f);
-      if (i < end && is_kernel(trace_.ops[i].kind)) copy(static_cast<OpId>(i));
+      if (i < end && is_kernel(trace_, trace_.ops[i])) copy(static_cast<OpId>(i));
     }
     for (const TensorId output : region_.outputs)
       edit_.redirect(output, operand(graph_.by_tensor[index(output)]));
@@ -79,9 +84,14 @@ class FxCompiler {
   FxId base(FxId id) const { return base_of(graph_, id); }
   const FxNode& at(FxId id) const { return graph_[id]; }
   bool is_of_kernel(FxId id) const {
-    return at(id).op != no_op && at(id).kind != FxKind::View && is_kernel(trace_[at(id).op].kind) &&
+    if (at(id).op == no_op || at(id).kind == FxKind::View) return false;
+    return is_kernel(trace_, trace_[at(id).op]) &&
            (at(id).kind == FxKind::Kernel || at(id).kind == FxKind::KernelSet ||
-            at(id).kind == FxKind::Element);
+            at(id).kind == FxKind::Element || is_cast_of_product(id));
+  }
+  // … in eight bits, which is written with it.
+  bool is_cast_of_product(FxId id) const {
+    return at(id).kind == FxKind::Pointwise && is_float8_linear(trace_, trace_[at(id).op]);
   }
   bool is_fused(FxId id) const {
     return at(id).kind != FxKind::Input && at(id).kind != FxKind::View && !is_of_kernel(id);
@@ -162,14 +172,18 @@ class FxCompiler {
       needs.insert(from);
       return;
     }
-    CHECK(is_fused(from));
+    CHECK(is_fused(from) || is_cast_of_product(from));
     for (const FxId read : at(from).reads) add_needs(needs, read);
   }
 
   void find_needs() {
     needs_.resize(fusions_.size());
     for (const BackwardRead& read : graph_.backward) {
-      if (is_kernel(trace_[read.op].kind)) {  // which keeps what it reads by its own row
+      if (is_float8_linear(trace_, trace_[read.op])) {
+        add_needs(needs_of_product_[read.op], read.value);
+        continue;
+      }
+      if (is_kernel(trace_, trace_[read.op])) {  // which keeps what it reads by its own row
         if (!at(read.value).in_backward) continue;
         add_needs(needs_of_product_[read.op], read.value);
         cast_in_backward_[read.op] += size(at(read.value));
@@ -186,7 +200,7 @@ class FxCompiler {
     const TensorId tensor = at(id).tensor;
     CHECK(tensor != no_tensor);
     if (at(id).kind == FxKind::View && producer_[index(tensor)] != no_op &&
-        !is_kernel(trace_[producer_[index(tensor)]].kind))
+        !is_kernel(trace_, trace_[producer_[index(tensor)]]))
       copy(producer_[index(tensor)]);
     return place = edit_.map(tensor);
   }
@@ -199,7 +213,8 @@ class FxCompiler {
     for (const TensorId input : trace_.inputs(op))
       if (input != no_tensor) edit_.redirect(input, operand(graph_.by_tensor[index(input)]));
     const FxId made = graph_.by_tensor[index(trace_.outputs(op)[0])];
-    if (is_kernel(op.kind) && at(base(made)).op != id) return;  // an equal one has run
+    if (is_kernel(trace_, op) && at(base(made)).op != id) return;  // an equal one has run
+    if (is_float8_linear(trace_, op)) return write_float8(id);
     if (needs_of_product_.contains(id)) return write_product(id);
     edit_.copy(id);
   }
@@ -227,6 +242,61 @@ class FxCompiler {
     const std::array made = {edit_.external(product)};
     edit_.redirect(out, made[0]);
     edit_.emit_opaque(id, op.name, std::move(row), inputs, made);
+  }
+
+  // The casts of its weight first, which a checkpoint by op runs again without it.
+  void write_float8(OpId id) {
+    const Op& op = trace_[id];
+    const TensorId x = trace_.inputs(op)[0], weight = trace_.inputs(op)[1];
+    const TensorId y = trace_.outputs(op)[0];
+    const std::set<FxId>& needs = needs_of_product_[id];
+    std::vector<TensorId> inputs = {edit_.map(x), edit_.map(weight)}, codes;
+    Tensor made = trace_[y];
+    made.storage = no_tensor;
+    std::vector<TensorId> outputs = {edit_.external(made)};
+    for (const FxId need : needs) {
+      if (at(need).op != id || !is_cast_of_product(need)) continue;
+      const bool is_of_weight = at(need).suffix.starts_with("weight");
+      (is_of_weight ? codes : outputs).push_back(place_[index(need)] = new_tensor(need));
+    }
+    const Float8Product sizes = sizes_of(id, outputs.size() > 1);
+    if (!codes.empty())
+      edit_.emit_opaque(id, edit_.name(op.name + ".cast"), float8_codes_row(sizes),
+                        std::array{inputs[1]}, codes);
+    OpaqueRow row = float8_product_row(sizes);
+    for (const FxId need : needs) {
+      const TensorId kept = operand(need);
+      if (const auto out = std::ranges::find(outputs, kept); out != outputs.end()) {
+        row.saved |= output_bit(static_cast<int>(out - outputs.begin()));
+        continue;
+      }
+      auto in = std::ranges::find(inputs, kept);
+      if (in == inputs.end()) in = inputs.insert(in, kept);
+      row.saved |= input_bit(static_cast<int>(in - inputs.begin()));
+    }
+    CHECK(inputs.size() <= most_operands);
+    edit_.redirect(y, outputs[0]);
+    edit_.emit_opaque(id, op.name, std::move(row), inputs, outputs);
+  }
+
+  Float8Product sizes_of(OpId id, bool keeps_codes_of_x) const {
+    const Op& op = trace_[id];
+    const TensorId x = trace_.inputs(op)[0], weight = trace_.inputs(op)[1];
+    const TensorId y = trace_.outputs(op)[0];
+    const FxNode& product = at(base(graph_.by_tensor[index(y)]));
+    Float8Product sizes{.x = numel(trace_[x].shape),
+                        .w = numel(trace_[weight].shape),
+                        .y = numel(trace_[y].shape),
+                        .rows = product.shape[0],
+                        .wide = size_of(trace_[y].dtype),
+                        .stored = size_of(trace_[weight].dtype),
+                        .codes_x = at(base(product.reads[0])).op == id,
+                        .x_is_fused = is_fused(base(graph_.by_tensor[index(x)])),
+                        .keeps_codes_of_x = keeps_codes_of_x,
+                        .wanted = inputs_with_gradient(trace_, op, has_gradient_)};
+    for (const FxId need : needs_of_product_.at(id))
+      if (!is_cast_of_product(need)) sizes.needs += size(at(need));
+    return sizes;
   }
 
   void add_inputs(FxId read, std::size_t fusion, std::vector<FxId>& inputs) const {

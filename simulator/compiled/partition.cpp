@@ -234,8 +234,7 @@ class Partitioner {
         flow.add_edge(in[i], out[index(read)], MinCut::infinite);
       if (may_not_repeat_[i]) flow.add_edge(in[i], MinCut::sink, MinCut::infinite);
       if (must_repeat(i)) flow.add_edge(MinCut::source, in[i], MinCut::infinite);
-      if (reads_backward(i) || !is_forward(i))
-        flow.add_edge(MinCut::source, out[i], MinCut::infinite);
+      if (reads_backward(i)) flow.add_edge(MinCut::source, out[i], MinCut::infinite);
     }
     flow.solve();
     std::vector<FxId> saved;
@@ -250,7 +249,7 @@ class Partitioner {
     std::vector<bool> is_saved(calls().size()), is_needed(calls().size());
     for (const FxId value : saved) is_saved[index(value)] = true;
     for (std::size_t i = calls().size(); i-- > 0;) {
-      is_needed[i] = is_needed[i] || reads_backward(i) || !is_forward(i);
+      is_needed[i] = is_needed[i] || reads_backward(i);
       if (!is_needed[i] || is_saved[i]) continue;
       for (const FxId read : calls()[i].reads) is_needed[index(read)] = true;
     }

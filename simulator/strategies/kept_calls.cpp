@@ -5,6 +5,7 @@
 #include <array>
 
 #include "traces/aten_calls.h"
+#include "traces/fp8_linear.h"
 
 namespace tidemark {
 namespace {
@@ -13,8 +14,11 @@ namespace {
 constexpr std::array dear = {OpKind::Linear, OpKind::MatMul, OpKind::Conv2d, OpKind::FlashAttention,
                              OpKind::ReduceScatter};
 
-// A bias is a part of the call: aten.addmm.
-bool is_plain_product(const Op& op) { return op.kind == OpKind::Linear && op.inputs < 3; }
+// A bias is a part of the call: aten.addmm. torchao's linears call aten.mm with tensors of their
+// own, whatever that does inside.
+bool is_plain_product(const Trace& trace, const Op& op) {
+  return (op.kind == OpKind::Linear && op.inputs < 3) || is_float8_linear(trace, op);
+}
 
 }  // namespace
 
@@ -24,9 +28,10 @@ std::vector<bool> kept_by_op(const Trace& trace, const std::vector<Region>& segm
     std::size_t products = 0;
     for (std::size_t i = index(segment.begin); i < index(segment.end); ++i) {
       const Op& op = trace.ops[i];
-      if (is_plain_product(op) && ++products % 2 == 0) continue;
-      const bool is_dear = std::ranges::find(dear, op.kind) != dear.end();
-      const bool may_stay = op.kind == OpKind::ReduceScatter || may_be_saved(trace, op);
+      if (is_plain_product(trace, op) && ++products % 2 == 0) continue;
+      const bool is_coded = is_float8_linear(trace, op);
+      const bool is_dear = is_coded || std::ranges::find(dear, op.kind) != dear.end();
+      const bool may_stay = is_coded || op.kind == OpKind::ReduceScatter || may_be_saved(trace, op);
       kept[i] = is_dear && may_stay;
     }
   }

@@ -113,6 +113,25 @@ TEST(CompiledBlocks, HaveThePredictedPeaks) {
   EXPECT_LE(off(steps_of_blocks(), &StepBytes::reserved).back(), 8);
 }
 
+// Whose linears are torchao's in eight bits.
+TEST(CompiledBlocks, InEightBitsKeepWhatThePartitionerKeeps) {
+  const std::vector<MeasuredStep> steps =
+      compiled_steps(TIDEMARK_TESTS_DIR "/reference/steps_compiled_float8.json");
+  EXPECT_GE(steps.size(), 24u);
+  int count = 0;
+  for (const MeasuredStep& step : steps) {
+    EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
+    const double percent = std::abs(percent_off(step.predicted.saved, step.measured.saved));
+    EXPECT_LE(percent, starts_with_any(step, {"llama-wide"}) ? 1.7 : 0.25)  // padded strides
+        << step.name << " saved " << step.predicted.saved << " against " << step.measured.saved;
+    if (percent < 0.003) ++count;  // of 4 bytes per linear by op
+  }
+  EXPECT_EQ(count, 14);
+  const std::vector<double> allocated = off(steps, &StepBytes::allocated);
+  EXPECT_LE(median(allocated), 0.5);
+  EXPECT_LE(allocated.back(), 3);
+}
+
 // Of ranks that share parameters, whose wrappers stand around compiled blocks.
 TEST(CompiledBlocks, OfRanksHaveThePredictedPeaks) {
   const std::vector<MeasuredStep> steps =

@@ -79,6 +79,41 @@ TEST(CompiledBlocks, AreSound) {
         }
 }
 
+StepOptions in_eight_bits(Precision precision) {
+  StepOptions step = step_of(precision);
+  step.linears = CodedLinears{LinearMath::Fp8};
+  step.batch = 16;  // rows in multiples of as many
+  return step;
+}
+
+TEST(CompiledBlocks, InEightBitsAreSound) {
+  for (const Model& model : {small_llama(), small_bert(), small_vit()})
+    for (const Precision precision : {Precision::Fp32, Precision::AmpBf16, Precision::Bf16})
+      for (const char* tuning : {"full", "frozen:*norm*", "frozen:embed*,blocks.0.*"})
+        for (const char* strategy : {"vanilla", "checkpoint", "checkpoint:op"}) {
+          SCOPED_TRACE(fmt::format("{} {}", to_string(precision), tuning));
+          StepOptions step = in_eight_bits(precision);
+          step.tuning = parse_tuning(tuning);
+          expect_sound_ranks(model, step, strategy);
+        }
+}
+
+// The product in eight bits stays as one in sixteen does, its weight's codes are made again.
+TEST(CompiledBlocks, InEightBitsKeepByOpProductsWithoutCodes) {
+  const PlannedStep by_op =
+      planned(build_rank_trace(small_llama(), in_eight_bits(Precision::Bf16)), "checkpoint:op");
+  EXPECT_THAT(
+      kept_of_block(by_op, 0),
+      testing::ElementsAre("blocks.0.attn.q", "blocks.0.attn.v", "blocks.0.attn.q_rope.turned",
+                           "blocks.0.attn.k_rope.turned", "blocks.0.attn.flash",
+                           "blocks.0.attn.flash.lse", "blocks.0.mlp.gate", "blocks.0.add2"));
+  const PlannedStep vanilla =
+      planned(build_rank_trace(small_llama(), in_eight_bits(Precision::Bf16)), "vanilla");
+  EXPECT_THAT(kept_of_block(vanilla, 0), testing::IsSupersetOf({"blocks.0.attn.q.weight_codes",
+                                                                "blocks.0.attn.q.weight_factor",
+                                                                "blocks.0.mlp.down.weight_codes"}));
+}
+
 TEST(CompiledBlocks, LieBetweenEagerCode) {
   const Trace trace = build_rank_trace(small_llama(), step_of(Precision::AmpBf16));
   const Trace eager =

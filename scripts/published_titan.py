@@ -22,8 +22,10 @@ def has_float8(row):
 def refusal_of_titan(row):
     if has_float8(row) and "rowwise" in str(row.get("precision", "")):
         return "float8 linears with factors by rows"
-    if is_compiled(row) and ((row.get("cp") or 1) > 1 or (row.get("tp") or 1) > 1):
-        return "compiled blocks in which ranks exchange"
+    if "async" in str(row.get("notes", "")).lower():
+        return "products that are cut to run beside exchanges (async TP)"
+    if has_float8(row) and (row.get("tp") or 1) > 1:
+        return "float8 linears that tensor-parallel ranks gather codes for"
     if row.get("recompute") not in STRATEGIES:
         return f"recomputation '{row['recompute']}'"
     if not llama_size(row):

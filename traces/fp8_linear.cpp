@@ -119,7 +119,26 @@ OpaqueRow row_of_linear(const Sizes& s, std::int64_t rows, bool keeps_weight, bo
   return row;
 }
 
+// Elements and bytes of a linear of a trace.
+Sizes sizes_of(const Tensor& x, const Tensor& weight, const Tensor& y) {
+  return {.x = numel(x.shape),
+          .w = numel(weight.shape),
+          .y = numel(y.shape),
+          .wide = size_of(y.dtype),
+          .stored = size_of(weight.dtype)};
+}
+
 }  // namespace
+
+void recount_float8_linears(Trace& trace) {
+  for (const Op& op : trace.ops) {
+    if (!is_float8_linear(trace, op)) continue;
+    const Tensor &x = trace[trace.inputs(op)[0]], &weight = trace[trace.inputs(op)[1]];
+    trace.opaque_rows[index(op.opaque)] =
+        row_of_linear(sizes_of(x, weight, trace[trace.outputs(op)[0]]),
+                      numel(x.shape) / x.shape.back(), op.outputs > 1, weight.trainable);
+  }
+}
 
 bool is_float8_linear(const Trace& trace, const Op& op) {
   const OpaqueRow* row = opaque_row(trace, op);

@@ -9,6 +9,9 @@ namespace tidemark {
 /// factor.
 bool is_float8_linear(const Trace& trace, const Op& op);
 
+/// The rows of all of these, of the shapes that they have now.
+void recount_float8_linears(Trace& trace);
+
 inline constexpr std::string_view float8_linear_operation =
     "torchao::matmul_with_hp_or_float8_args";
 

@@ -61,9 +61,17 @@ void write_block(const Trace& trace, const Block& block, Wrapped wrapped, TraceE
   write_graph(trace, region, kept_by_op(trace, {{block.begin, block.begin, block.end}}), edit);
 }
 
+// A policy keeps scattered sums, whoever reads them: what waits for one stands in the backward,
+// too, because a graph leaves no such call out.
+void hold_sums(Trace& trace) {
+  for (Op& op : trace.ops)
+    if (op.block >= 0 && op.kind == OpKind::ReduceScatter) op.also_keeps = output_bit(0);
+}
+
 // What lies between blocks is eager code, op by op as it was.
 Trace compiled_blocks(Trace trace, Wrapped wrapped) {
   for (const Block& block : trace.blocks) forget_frames(region_of(trace, block), trace);
+  if (wrapped == Wrapped::ByOp) hold_sums(trace);
   TraceEdit edit(trace);
   const auto copy = [&](std::size_t begin, OpId end) {
     for (std::size_t i = begin; i < index(end); ++i) edit.copy(static_cast<OpId>(i));
@@ -79,13 +87,13 @@ Trace compiled_blocks(Trace trace, Wrapped wrapped) {
   return edit.finish();
 }
 
-// What shards parameters and reduces gradients is hooked on blocks, outside of their graphs.
+// What shards parameters and reduces gradients is hooked on blocks, outside of their graphs; what
+// tensor-parallel and context ranks exchange is inside.
 void refuse_ranks(const StepOptions& step, bool compiles_blocks) {
-  if (compiles_blocks && step.mesh.gpus() != step.mesh[Axis::Data])
+  if (compiles_blocks && step.mesh[Axis::Pipeline] > 1)
     throw UsageError(fmt::format(
-        "--framework {}: what ranks exchange inside of compiled blocks, or between stages of them, "
-        "is not known here (leave all but dp out of --mesh, or plan the eager step: --framework "
-        "{})",
+        "--framework {}: what stages of compiled blocks exchange is not known here (leave pp out "
+        "of --mesh, or plan the eager step: --framework {})",
         step.framework, default_framework));
   if (!compiles_blocks && (!step.mesh.is_one() || step.ddp))
     throw UsageError(fmt::format(

@@ -56,6 +56,7 @@ class FxTracer : FxBuilder {
   void rope();
   void moved(std::string_view name, FxKind kind);
   void from_output(std::string_view name);
+  void exchange();
 };
 
 void FxTracer::call() {
@@ -113,17 +114,18 @@ void FxTracer::call() {
       return moved("cat", FxKind::Concat);
     case OpKind::Rope:
       return rope();
+    case OpKind::Replicate:
+    case OpKind::AllReduce:
+    case OpKind::AllGather:
+    case OpKind::ReduceScatter:
+    case OpKind::Scatter:
+      return exchange();
     case OpKind::MsLayerNorm:
     case OpKind::MsRmsNorm:
     case OpKind::ReGelu2:
     case OpKind::ReSilu2:
     case OpKind::Average:
     case OpKind::MaxPool:
-    case OpKind::Replicate:
-    case OpKind::AllReduce:
-    case OpKind::AllGather:
-    case OpKind::ReduceScatter:
-    case OpKind::Scatter:
     case OpKind::Receive:
     case OpKind::Send:
     case OpKind::VocabularyLoss:
@@ -163,6 +165,11 @@ void FxTracer::from_output(std::string_view name) {
   const FxId y = cast(pointwise(name, {cast(input(0), DType::Float32)}), output(0).dtype);
   make(0, y);
   if (wants(0)) read(y);
+}
+
+// A kernel of a library, which is not made again; its backward is another, which reads nothing.
+void FxTracer::exchange() {
+  make(0, kernel(to_string(op().kind), {input(0)}, output(0).shape, output(0).dtype));
 }
 
 // The rows of the gradient are added up by an index_put, which wants the indices in memory.

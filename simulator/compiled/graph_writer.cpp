@@ -21,8 +21,15 @@ namespace {
 
 constexpr std::size_t most_operands = 16;
 
+// Ranks exchange by kernels of a library, too, and what is the same for all of them has another
+// gradient.
+bool is_exchange(OpKind kind) {
+  return kind == OpKind::Replicate || kind == OpKind::Scatter ||
+         row_of(kind).work == Work::Exchange;
+}
+
 bool is_kernel(const Trace& trace, const Op& op) {
-  return is_product(row_of(op.kind).work) || op.kind == OpKind::Embedding ||
+  return is_product(row_of(op.kind).work) || op.kind == OpKind::Embedding || is_exchange(op.kind) ||
          is_float8_linear(trace, op);
 }
 

@@ -22,6 +22,7 @@
 #include "traces/engine_linear.h"
 #include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
+#include "traces/fp8_linear.h"
 #include "traces/latent_ops.h"
 #include "traces/scan_ops.h"
 
@@ -150,6 +151,7 @@ class TokenSearch {
         refuse_scores(op);
       case OpKind::Opaque:
         if (is_engine_product(trace_, op)) return product(op);
+        if (is_float8_linear(trace_, op)) return linear(op);
         if (const auto kind = expert_op(trace_, op))
           return is_activation(*kind) ? void(cut(output(op)) = cut(input(op))) : rows(op);
         if (is_of_each_head(trace_, op)) return elementwise(op, false);

@@ -21,6 +21,7 @@
 #include "simulator/parallel/tensor_cuts.h"
 #include "simulator/strategies/trace_edit.h"
 #include "traces/engine_linear.h"
+#include "traces/fp8_linear.h"
 #include "traces/scan_ops.h"
 #include "traces/step_fields.h"
 #include "traces/trace_check.h"
@@ -299,6 +300,7 @@ Trace cut_for_tensor_ranks(Trace trace) {
 Trace cut_for_ranks(Trace trace) {
   trace = share_experts(cut_for_context(std::move(trace)));
   trace = with_counted_experts(cut_for_tensor_ranks(std::move(trace)));
+  recount_float8_linears(trace);
   recount_scan_ops(trace);
   return trace;
 }

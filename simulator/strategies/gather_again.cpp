@@ -6,6 +6,7 @@
 
 #include "simulator/strategies/regions.h"
 #include "simulator/strategies/strategy.h"
+#include "traces/exchange_axis.h"
 
 namespace tidemark {
 namespace {
@@ -22,11 +23,18 @@ bool cuts_one(const Plan& plan, const Region& region) {
   });
 }
 
+// Torch's partitioner makes no exchange again (it is none of get_default_op_list()'s recomputable
+// calls). What an attention gathers is another case: its backward is written so.
+bool is_kept_by_graph(const Trace& trace, const Op& gather) {
+  return is_compiled(find_framework(trace.step.framework)) && gather.block >= 0 &&
+         exchange_axis(trace, gather) == Axis::Tensor;
+}
+
 }  // namespace
 
 void gather_again(const Trace& trace, const Needs& needs, Plan& plan) {
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
-    if (trace.ops[i].kind != OpKind::AllGather) continue;
+    if (trace.ops[i].kind != OpKind::AllGather || is_kept_by_graph(trace, trace.ops[i])) continue;
     const TensorId whole = trace.outputs(trace.ops[i])[0];
     const bool is_kept = plan.decisions[index(whole)].action == Action::Keep;
     if (!is_kept || needs.uses[index(whole)] == 0) continue;

@@ -122,7 +122,7 @@ struct Played {
 JointGraph lay_out(Evaluation& result) {
   const PlannedStep& step = result.planned;
   JointGraph graph = differentiate(*step.trace, step.plan, *step.derived);
-  result.schedule = place(graph, placement_of(step.plan));
+  result.schedule = place(graph, placement_of(*step.trace, step.plan));
   return graph;
 }
 

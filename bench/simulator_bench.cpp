@@ -108,7 +108,7 @@ void lower_and_simulate(benchmark::State& state) {
   const Plan plan = keep_everything(trace);
   const auto runs = [&] {
     const Derived derived = derive(trace, plan);
-    const Schedule schedule = place(differentiate(trace, plan, derived), placement_of(plan));
+    const Schedule schedule = place(differentiate(trace, plan, derived), placement_of(trace, plan));
     return simulate(trace, derived.needs, schedule, device).runs.size();
   };
   if (runs() < trace.ops.size() / 2) state.SkipWithError("wrong answer");

@@ -27,7 +27,7 @@ Replay::Replay(PlannedStep planned, Backend& backend)
 Replay::Replay(PlannedStep planned, Backend& backend, const JointGraph& graph)
     : planned_(std::move(planned)),
       backend_(backend),
-      schedule_(place(graph, placement_of(planned_.plan))),
+      schedule_(place(graph, placement_of(*planned_.trace, planned_.plan))),
       plan_(plan_arena(schedule_)),
       layouts_(value_layouts(*planned_.trace)) {
   require_kernels(trace());  // before it takes the memory of a step

@@ -7,12 +7,12 @@
 namespace tidemark {
 
 Schedule lower(const Trace& trace, const Plan& plan) {
-  return place(differentiate(trace, plan), placement_of(plan));
+  return place(differentiate(trace, plan), placement_of(trace, plan));
 }
 
 Schedule lower(const PlannedStep& step) {
   const JointGraph graph = differentiate(*step.trace, step.plan, *derived_of(step));
-  return place(graph, placement_of(step.plan));
+  return place(graph, placement_of(*step.trace, step.plan));
 }
 
 }  // namespace tidemark

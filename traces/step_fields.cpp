@@ -97,9 +97,6 @@ StepField in_known_framework(StepField row) {
           step.framework, to_string(step.linears->math));
     if (step.base)
       return "a weight that --base stores is not multiplied in eight bits (leave one out)";
-    if (!framework.transformer_engine && step.mesh[Axis::Tensor] > 1)
-      return "tensor-parallel ranks gather codes for torchao's linears, which is not known here "
-             "(leave tp out of --mesh, or --linears)";
     return {};
   };
   return row;

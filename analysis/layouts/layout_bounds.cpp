@@ -81,8 +81,8 @@ class PartSums {
   PartSums(const PlannedStep& planned, const Device& device)
       : trace_(*planned.trace),
         derived_(derived_of(planned)),
-        schedule_(
-            place(differentiate(trace_, planned.plan, *derived_), placement_of(planned.plan))),
+        schedule_(place(differentiate(trace_, planned.plan, *derived_),
+                        placement_of(trace_, planned.plan))),
         part_(part_of_ops(trace_)),
         first_reader_(trace_.tensors.size(), no_op),
         sums_(shared_blocks(trace_) + 2) {

@@ -3,6 +3,8 @@
 
 #include "simulator/graph/forward_nodes.h"
 #include "simulator/graph/inner_tensors.h"
+#include "traces/engine_linear.h"
+#include "traces/exchange_axis.h"
 
 namespace tidemark {
 
@@ -97,9 +99,26 @@ void GradientNodes::add_inner_tensors(std::size_t i) {
   const BackwardCall call{.gradients = needs_.gradients[i],
                           .keeps_dy = gradients_.is_shared(trace_.outputs(op)[0]),
                           .made_again = values_.derived.recovery.reruns[i]};
-  for (const Bytes inner : inner_tensors(trace_, op, call).sizes())
-    operation_.write(
-        graph_.add({.size = inner, .role = Role::Temporary, .category = Category::Temporary}));
+  for (const Bytes inner : inner_tensors(trace_, op, call).sizes()) add_temporary(inner);
+  if (const Bytes part = scattered_beside(op); part > Bytes{}) add_temporary(part);
+}
+
+void GradientNodes::add_temporary(Bytes size) {
+  operation_.write(
+      graph_.add({.size = size, .role = Role::Temporary, .category = Category::Temporary}));
+}
+
+// Megatron-LM's linears and Transformer Engine's scatter the gradient of what they gather beside
+// the product for the weight's: its sum is there while all that this reads is, too
+// (core/tensor_parallel/layers.py, pytorch/module/layernorm_linear.py).
+Bytes GradientNodes::scattered_beside(const Op& op) const {
+  if (op.kind != OpKind::Linear && !is_engine_product(trace_, op)) return {};
+  const TensorId x = trace_.inputs(op)[0];
+  const OpId producer = needs_.producer[index(trace_[x].storage)];
+  const bool is_gathered = producer != no_op && trace_[producer].kind == OpKind::AllGather &&
+                           exchange_axis(trace_, trace_[producer]) == Axis::Tensor;
+  if (!is_gathered || !find_framework(trace_.step.framework).megatron) return {};
+  return size(trace_[trace_.inputs(trace_[producer])[0]]);
 }
 
 // Mesa's published linear multiplies gᵀ·x per sample and sums afterwards.

@@ -34,6 +34,8 @@ class GradientNodes {
   void add_input_gradients(std::size_t op, InstanceId incoming);
   void append_backward(std::size_t op, InstanceId incoming, Lane lane);
   void add_inner_tensors(std::size_t op);
+  void add_temporary(Bytes size);
+  Bytes scattered_beside(const Op& op) const;
   void add_batched_weight_gradient(std::size_t op);
   void release(std::size_t op);
 

@@ -15,6 +15,7 @@
 #include "traces/engine_linear.h"
 #include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
+#include "traces/fp8_linear.h"
 #include "traces/latent_ops.h"
 #include "traces/padding_ops.h"
 #include "traces/scan_ops.h"
@@ -175,6 +176,10 @@ class CutSearch {
           return elementwise(op, true);
         if (is_of_each_head(trace_, op)) return elementwise(op, false);
         if (const auto kind = scan_op(trace_, op)) return scan(op, *kind);
+        if (is_float8_linear(trace_, op))
+          refuse(
+              "ranks gather codes for torchao's linears in eight bits, which is not known here "
+              "(leave tp out of --mesh, or --linears)");
         refuse("{} is opaque: nobody knows which part of it a rank would have", quoted(op.name));
       case OpKind::MsLayerNorm:
       case OpKind::MsRmsNorm:

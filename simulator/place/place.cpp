@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/large_pages.h"
+#include "simulator/parallel/gather_buffer.h"
 #include "simulator/place/stream_order.h"
 
 namespace tidemark {
@@ -45,6 +46,7 @@ class Placing {
  public:
   Placing(const JointGraph& graph, const Placement& placement)
       : graph_(graph),
+        stays_(placement.stays),
         streams_(assign_streams(graph, placement)),
         schedule_(empty_schedule(graph, streams_.count)),
         order_(schedule_, placement.synchronizes_host),
@@ -82,7 +84,7 @@ class Placing {
       if (last[i] == no_node) continue;
       if (instance.over != no_instance) {
         raise(last[index(instance.over)], last[i]);
-      } else if (!instance.persistent && !instance.on_host) {
+      } else if (!instance.persistent && !instance.on_host && !stays(instance)) {
         InstanceId& first = first_freed_[index(last[i])];
         next_freed_[i] = std::exchange(first, static_cast<InstanceId>(i));
       }
@@ -105,12 +107,25 @@ class Placing {
     last = last == no_node ? node : std::max(last, node);
   }
 
+  bool stays(const Instance& instance) const {
+    return stays_ != no_tensor && instance.tensor == stays_ && instance.role == Role::Value;
+  }
+
   BufferId& buffer_of(InstanceId instance) { return buffer_of_[index(instance)]; }
 
   void place_persistent() {
     for (std::size_t i = 0; i < graph_.instances.size(); ++i)
       if (graph_.instances[i].persistent && graph_.instances[i].over == no_instance)
         add_buffer(static_cast<InstanceId>(i), StreamId::Compute);
+    if (stays_ == no_tensor) return;
+    const auto first = std::ranges::find_if(
+        graph_.instances, [this](const Instance& instance) { return stays(instance); });
+    if (first == graph_.instances.end()) return;
+    const auto id = static_cast<InstanceId>(first - graph_.instances.begin());
+    Buffer& buffer = schedule_.buffers[index(add_buffer(id, StreamId::Compute))];
+    buffer.persistent = true;
+    buffer.category = Category::Workspace;
+    staying_ = buffer_of(id);
   }
 
   BufferId add_buffer(InstanceId id, StreamId stream) {
@@ -177,8 +192,8 @@ class Placing {
 
   void give_memory(InstanceId instance, Lane lane) {
     const InstanceId over = graph_[instance].over;
-    if (over == no_instance) return allocate(instance, lane);
-    buffer_of(instance) = buffer_of(over);
+    if (over == no_instance && !stays(graph_[instance])) return allocate(instance, lane);
+    buffer_of(instance) = over == no_instance ? staying_ : buffer_of(over);
   }
 
   // A stream that gets another one's memory waits until that one has it.
@@ -207,6 +222,8 @@ class Placing {
   }
 
   const JointGraph& graph_;
+  const TensorId stays_;
+  BufferId staying_ = no_buffer;
   const LaneStreams streams_;
   Schedule schedule_;
   StreamOrder order_;
@@ -222,8 +239,10 @@ class Placing {
 
 }  // namespace
 
-Placement placement_of(const Plan& plan) {
-  return {plan.quirks.synchronizes_host, plan.quirks.two_new_streams};
+Placement placement_of(const Trace& trace, const Plan& plan) {
+  return {.synchronizes_host = plan.quirks.synchronizes_host,
+          .regions_leave_compute = plan.quirks.two_new_streams,
+          .stays = gathered_in_place(trace)};
 }
 
 Schedule place(const JointGraph& graph, const Placement& placement) {

@@ -24,7 +24,7 @@ constexpr std::array shares_of_errors = {1.0, 0.1, 0.01};
 Schedule schedule_of(const Trace& trace, const Needs& needs, const Plan& plan) {
   Derived derived{needs, derive_recovery(trace, plan, needs)};
   CHECK(derived.recovery.defects.empty());
-  return place(differentiate(trace, plan, derived), placement_of(plan));
+  return place(differentiate(trace, plan, derived), placement_of(trace, plan));
 }
 
 // Of each op its forward runs, one in each of so many passes, from the schedule that runs nothing

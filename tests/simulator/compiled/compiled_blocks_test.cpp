@@ -26,7 +26,7 @@ StepOptions step_of(Precision precision, const char* framework = compiled_blocks
 std::string refusal_of(const Model& model, const StepOptions& step) {
   try {
     build_rank_trace(model, step);
-  } catch (const UsageError& error) {
+  } catch (const InputError& error) {
     return error.what();
   }
   return "";

@@ -62,7 +62,7 @@ using Pass = JointGraph (*)(const JointGraph& graph);
 Schedule imagined(const Trace& trace, const Plan& plan, Pass pass) {
   const JointGraph graph = pass(differentiate(trace, plan));
   EXPECT_THAT(validate(graph), IsEmpty());
-  Schedule schedule = place(graph, placement_of(plan));
+  Schedule schedule = place(graph, placement_of(trace, plan));
   EXPECT_THAT(validate(trace, schedule), IsEmpty());
   return schedule;
 }

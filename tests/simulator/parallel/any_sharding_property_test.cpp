@@ -35,7 +35,7 @@ constexpr std::array shardings = {"ddp",
 void expect_sound(const Trace& trace, const Plan& plan, const std::string& what) {
   const JointGraph graph = differentiate(trace, plan);
   ASSERT_THAT(validate(graph), IsEmpty()) << what;
-  const Schedule schedule = place(graph, placement_of(plan));
+  const Schedule schedule = place(graph, placement_of(trace, plan));
   ASSERT_THAT(validate(trace, schedule), IsEmpty()) << what;
   EXPECT_THAT(validate(schedule, plan_arena(schedule)), IsEmpty()) << what;
 }

@@ -187,7 +187,7 @@ void expect_sound(const Model& model, const StepOptions& options, const char* st
   const PlannedStep step = plan_step(trace, parse_strategy(strategy));
   const JointGraph graph = differentiate(*step.trace, step.plan);
   ASSERT_THAT(validate(graph), IsEmpty()) << what;
-  const Schedule schedule = place(graph, placement_of(step.plan));
+  const Schedule schedule = place(graph, placement_of(*step.trace, step.plan));
   ASSERT_THAT(validate(*step.trace, schedule), IsEmpty()) << what;
   EXPECT_THAT(validate(schedule, plan_arena(schedule)), IsEmpty()) << what;
 }

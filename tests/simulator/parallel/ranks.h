@@ -119,7 +119,7 @@ inline void expect_sound_ranks(const Model& model, const StepOptions& options,
   const PlannedStep step = plan_step(trace, parse_strategy(strategy));
   const JointGraph graph = differentiate(*step.trace, step.plan);
   ASSERT_THAT(validate(graph), testing::IsEmpty()) << what;
-  const Schedule schedule = place(graph, placement_of(step.plan));
+  const Schedule schedule = place(graph, placement_of(*step.trace, step.plan));
   ASSERT_THAT(validate(*step.trace, schedule), testing::IsEmpty()) << what;
   EXPECT_THAT(validate(schedule, plan_arena(schedule)), testing::IsEmpty()) << what;
 }

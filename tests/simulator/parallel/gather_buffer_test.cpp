@@ -89,29 +89,44 @@ TEST(GatherBuffer, IsSoundWithEverySchedule) {
       }
 }
 
-/// Bytes that come and go while the op's backward runs.
-std::int64_t inside_backward(const Trace& trace, std::string_view op) {
+/// How many tensors of that size come and go while the op's backward runs.
+std::int64_t parts_beside(const Trace& trace, std::string_view op, std::int64_t bytes) {
   const Schedule schedule = lower(planned(trace, "vanilla"));
-  const auto run = std::ranges::find_if(schedule.steps, [&](const Step& step) {
-    const Run* one = std::get_if<Run>(&step);
-    return one && one->task == Task::Backward && trace[one->op].name == op;
-  });
-  std::int64_t temporaries = 0;
-  for (const BufferId written : schedule.writes(std::get<Run>(*run)))
-    if (schedule[written].role == Role::Temporary) temporaries += schedule[written].size.count;
-  return temporaries;
+  for (const Step& step : schedule.steps) {
+    const Run* run = std::get_if<Run>(&step);
+    if (!run || run->task != Task::Backward || trace[run->op].name != op) continue;
+    return std::ranges::count_if(schedule.writes(*run), [&](BufferId written) {
+      return schedule[written].role == Role::Temporary && schedule[written].size == Bytes{bytes};
+    });
+  }
+  ADD_FAILURE() << "no backward of " << op;
+  return -1;
 }
 
 // … whose gradient is scattered beside the product for the weight's.
 TEST(GatherBuffer, PartsOfGradientsLieBesideTheWeights) {
-  StepOptions options = asked();
-  const Trace parts = build_rank_trace(small_megatron(2), options);
-  options.sequence_parallel = false;
-  const Trace whole = build_rank_trace(small_megatron(2), options);
   constexpr std::int64_t part = 2 * b * s * h / 2;
-  for (const char* op : {"lm_head", "blocks.1.attn.qkv", "blocks.0.mlp.gate_up"})
-    EXPECT_EQ(inside_backward(parts, op) - inside_backward(whole, op), part) << op;
-  EXPECT_EQ(inside_backward(parts, "blocks.0.attn.o"), inside_backward(whole, "blocks.0.attn.o"));
+  for (const bool has_codes : {false, true}) {
+    StepOptions options = asked();
+    if (has_codes) options.linears = CodedLinears{LinearMath::Fp8};
+    const Trace parts = build_rank_trace(small_megatron(2), options);
+    for (const char* op : {"lm_head", "blocks.1.attn.qkv", "blocks.0.mlp.gate_up"})
+      EXPECT_EQ(parts_beside(parts, op, part), 1) << op << has_codes;
+    for (const char* op : {"blocks.0.attn.o", "blocks.1.mlp.down"})
+      EXPECT_EQ(parts_beside(parts, op, part), 0) << op << has_codes;
+  }
+}
+
+TEST(GatherBuffer, OtherCodeScattersAfterThat) {
+  StepOptions options = asked();
+  options.framework = default_framework;
+  options.shard = {};
+  const Trace trace = build_rank_trace(small_llama(), options);
+  for (const Op& op : trace.ops) {
+    if (op.kind != OpKind::Linear) continue;
+    const Bytes x = size(trace[trace.inputs(op)[0]]);
+    EXPECT_EQ(parts_beside(trace, op.name, x.count / 2), 0) << std::string_view(op.name);
+  }
 }
 
 }  // namespace

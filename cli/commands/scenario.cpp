@@ -14,6 +14,7 @@
 #include "importers/memory_snapshot.h"
 #include "simulator/allocator/recorded_step.h"
 #include "simulator/cost/usual_device.h"
+#include "simulator/kernel_choice.h"
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/rank_trace.h"
 #include "simulator/plan_json.h"
@@ -263,6 +264,10 @@ Trace trace_of(const Options& options, std::string& notes) {
   set_step(options, scenario);
   notes += notes_on(scenario.model);
   if (scenario.trace) return *scenario.trace;
+  if (options.device || options.cluster) {
+    set_device(options, scenario);
+    scenario.step = as_run_on(scenario.device, std::move(scenario.step));
+  }
   if (scenario.step.mesh[Axis::Pipeline] > 1 && !scenario.step.rank)
     notes += "the step of pp0: a trace holds that of one stage (--rank names another)\n";
   Trace trace = build_rank_trace(scenario.model, scenario.step);

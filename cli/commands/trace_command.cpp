@@ -11,6 +11,7 @@
 #include "cli/commands/scenario.h"
 #include "cli/text/units_text.h"
 #include "simulator/timeline.h"
+#include "traces/framework.h"
 #include "traces/step_fields.h"
 #include "traces/trace_json.h"
 
@@ -61,6 +62,13 @@ std::string describe(const Trace& trace, std::string_view name) {
   return text;
 }
 
+// A trace is of no device, and yet of kernels that one chooses.
+std::string note_on_capability(const Trace& trace) {
+  if (trace.step.capability || !find_framework(trace.step.framework).picks_fused_attention)
+    return "";
+  return "kernels are those of compute capability 8.0 (--compute-capability names another)\n";
+}
+
 }  // namespace
 
 Result run_trace(const Options& options) {
@@ -74,6 +82,7 @@ Result run_trace(const Options& options) {
   require_ending(options, ".trace.json", "a trace file");
   Result result;
   const Trace trace = trace_of(options, result.notes);
+  result.notes += note_on_capability(trace);
   result.text = write_trace(trace);
   if (options.output)
     result.notes += fmt::format("{}: {} ops, {} tensors\n", printable(*options.output, 200),

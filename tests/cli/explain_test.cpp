@@ -57,6 +57,24 @@ TEST_P(Explanations, GiveAReasonForEachDecision) {
 INSTANTIATE_TEST_SUITE_P(Strategies, Explanations,
                          testing::Values("vanilla", "checkpoint", "mesa", "lowmemorybp"));
 
+// While it waits for the other stage nothing runs, in the step's time and in the picture's.
+TEST(ExplanationOfAStage, IsOnTheClockOfItsPipeline) {
+  Scenario scenario = scenario_about("gpt2", "vanilla");
+  scenario.step.mesh = parse_mesh("pp=2");
+  scenario.step.accumulate = {2};
+  scenario.step.rank = RankClass{0};
+  const Explanation explanation = explain(scenario);
+  const Timeline& timeline = explanation.evaluation.timeline;
+  EXPECT_EQ(timeline.duration, explanation.report().step);
+  Nanoseconds pauses{}, end{};
+  for (const TimedRun& run : timeline.runs) {
+    pauses += std::max(Nanoseconds{}, run.begin - end);
+    end = std::max(end, run.end);
+  }
+  EXPECT_GT(explanation.report().bubble, timeline.duration / 5);
+  EXPECT_GE(pauses, explanation.report().bubble);
+}
+
 // Two buffers of 3 and 5 bytes beside 10 persistent ones; the step lasts 100 ns:
 //   [0, 60) the first lives, [20, 100) the second
 TEST(LiveCurve, ShowsTheMostOfEachPart) {

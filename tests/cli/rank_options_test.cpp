@@ -44,6 +44,30 @@ TEST(TraceOfARank, SaysWhichStageItHoldsWhereNoneIsNamed) {
   EXPECT_THAT(tidemark(trace + " --rank pp1").errors, testing::Not(testing::HasSubstr(line)));
 }
 
+// Codes that one product of two reads as they lie, from compute capability 10.0 on.
+TEST(TraceOfKernels, SaysOfWhichCapabilityTheyAreWhereNoneIsNamed) {
+  const Folder folder;
+  const std::string trace = "trace gpt2 -b 1 -s 16 -o " + std::string(folder / "x.trace.json");
+  const char* const line =
+      "kernels are those of compute capability 8.0 (--compute-capability names another)\n";
+  EXPECT_THAT(tidemark(trace).errors, testing::StartsWith(line));
+  EXPECT_THAT(tidemark(trace + " -q").errors, "");
+  EXPECT_THAT(tidemark(trace + " --compute-capability 90").errors,
+              testing::Not(testing::HasSubstr("capability")));
+  EXPECT_THAT(tidemark(trace + " --framework torch-1.13").errors,
+              testing::Not(testing::HasSubstr("capability")));
+}
+
+TEST(SavedTensors, AreThoseOfTheDevice) {
+  const std::string saved =
+      "explain gpt2 --saved --format json -b 1 -s 16 --precision bf16 --framework megatron "
+      "--linears fp8 ";
+  const std::string of_b200 = tidemark(saved + "--compute-capability 100").output;
+  EXPECT_EQ(tidemark(saved + "--device b200").output, of_b200);
+  EXPECT_EQ(tidemark(saved + "--cluster dgx-b200").output, of_b200);
+  EXPECT_NE(tidemark(saved + "--device h100").output, of_b200);
+}
+
 // As a model's step of that device does.
 TEST(TraceOfARank, AsksForUnitsThatItsLinearsNeed) {
   const Folder folder;

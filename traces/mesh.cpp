@@ -59,6 +59,18 @@ void parse_axis(std::string_view text, std::vector<std::string_view>& named, Nam
   size = parse_size(text.substr(equals + 1), name);
 }
 
+NamedSizes parse_sizes(std::string_view text) {
+  NamedSizes sizes;
+  if (text == "1") return sizes;
+  std::vector<std::string_view> named;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parse_axis(text.substr(begin, end - begin), named, sizes);
+    begin = end + 1;
+  }
+  return sizes;
+}
+
 // Each axis takes what is nearest to what was asked for, innermost first; replicas are the rest.
 Mesh nearest_mesh(Mesh mesh, std::int64_t gpus) {
   std::int64_t left = gpus;
@@ -115,16 +127,15 @@ Mesh with_ranks_of_expert(Mesh mesh, std::int64_t ranks) {
   return mesh;
 }
 
+Mesh parse_mesh_axes(std::string_view text) {
+  NamedSizes sizes = parse_sizes(text);
+  sizes.mesh.expert_tensor = sizes.expert_tensor.value_or(0);
+  return sizes.mesh;
+}
+
 Mesh parse_mesh(std::string_view text) {
-  NamedSizes sizes;
+  NamedSizes sizes = parse_sizes(text);
   Mesh& mesh = sizes.mesh;
-  if (text == "1") return mesh;
-  std::vector<std::string_view> named;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parse_axis(text.substr(begin, end - begin), named, sizes);
-    begin = end + 1;
-  }
   if (const auto ranks = sizes.expert_tensor) {
     const std::int64_t all = mesh[Axis::Tensor], nearest = nearest_divisor(all, *ranks);
     if (nearest != *ranks)

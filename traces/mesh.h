@@ -45,6 +45,8 @@ struct Mesh {
 
 /// "dp=4,tp=2" in any order; axes that are not named are 1. Throws UsageError.
 Mesh parse_mesh(std::string_view text);
+/// The same of a part of a mesh: whether its sizes go together is seen once the others are known.
+Mesh parse_mesh_axes(std::string_view text);
 /// parse_mesh() reads it back; "1" for a mesh of ones.
 std::string to_text(const Mesh& mesh);
 

@@ -32,14 +32,21 @@ std::vector<StrategySpec> searched_strategies(const Options& options) {
 }
 
 // Which ranks share a sequence, and whether an expert is whole on each, is said, not searched.
-void require_only_what_is_not_tried(const Mesh& mesh) {
+Mesh mesh_of_layouts(std::string_view text, std::int64_t gpus) {
+  const Mesh mesh = parse_mesh_axes(text);
   Mesh said;
   said[Axis::Context] = mesh[Axis::Context];
   said.expert_tensor = mesh.expert_tensor;
-  if (mesh == said) return;
-  throw UsageError(fmt::format(
-      "search: --mesh {}: other axes than cp and etp are what it tries ({})", to_text(mesh),
-      said == Mesh() ? "leave --mesh out" : "give --mesh " + to_text(said)));
+  if (mesh != said)
+    throw UsageError(fmt::format(
+        "search: --mesh {}: other axes than cp and etp are what it tries ({})", to_text(mesh),
+        said == Mesh() ? "leave --mesh out" : "give --mesh " + to_text(said)));
+  if (const std::int64_t cut_by = said.expert_tensor; cut_by > 0 && gpus % cut_by != 0)
+    throw UsageError(
+        fmt::format("search: --mesh {}: {} GPUs are no groups of {} that cut an expert (nearest: "
+                    "etp={})",
+                    to_text(said), gpus, cut_by, nearest_divisor(gpus, cut_by)));
+  return said;
 }
 
 LayoutRequest search_request(const Options& options) {
@@ -48,8 +55,11 @@ LayoutRequest search_request(const Options& options) {
   request.gpus = parse_count(*options.gpus, "--gpus", 1, Mesh::most_gpus);
   Options alone = options;
   alone.gpus.reset();
+  alone.step.erase("--mesh");
   alone.strategies = options.strategies.value_or(std::string(reference_strategy().name));
   request.scenario = scenario_of(alone);
+  if (const auto given = options.step.find("--mesh"); given != options.step.end())
+    request.scenario.step.mesh = mesh_of_layouts(given->second, request.gpus);
   if (request.scenario.trace)
     throw UsageError(fmt::format("{} is one step as it is, of one batch (name a model to lay out)",
                                  tidemark::quoted(options.subject)));
@@ -62,7 +72,6 @@ LayoutRequest search_request(const Options& options) {
                              : request.gpus;
   if (options.step.contains("--batch")) request.micro_batch = request.scenario.step.batch;
   const StepOptions& step = request.scenario.step;
-  require_only_what_is_not_tried(step.mesh);
   if (const std::string defect = expert_form_defect(step); !defect.empty())
     throw UsageError("--ep-form: " + defect);
   if (step.shard) request.shardings = {*step.shard};

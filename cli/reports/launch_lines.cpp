@@ -27,6 +27,7 @@ struct Launch {
   std::int64_t nodes = 1, per_node = 1, global_batch = 1, blocks = 0;
   std::int64_t further_tokens = 0;  ///< that are predicted
   bool repeats_further = false;
+  bool groups_products = true;  ///< of experts
 
   std::int64_t size(Axis axis) const { return step.mesh[axis]; }
 };
@@ -56,6 +57,7 @@ Launch launch_of(const LayoutRequest& request, const MeshLayout& layout) {
       decoder && find_framework(launch.step.framework).megatron) {
     launch.further_tokens = decoder->further_tokens;
     launch.repeats_further = decoder->repeats_further;
+    launch.groups_products = decoder->experts.is_grouped;
   }
   if (strategy.text == reference_strategy().name) return launch;
   launch.recomputed = Recomputed::Other;
@@ -150,7 +152,7 @@ std::string megatron_codes(const CodedLinears& linears) {
 }
 
 std::string_view megatron_script(std::string_view family) {
-  if (family == "nemotron-h") return "pretrain_hybrid.py";
+  if (family == "nemotron-h" || family == "megatron-hybrid") return "pretrain_hybrid.py";
   if (family == "bert") return "examples/bert/pretrain_bert.py";
   return family == "t5" || family == "megatron-t5" ? "examples/t5/pretrain_t5.py"
                                                    : "pretrain_gpt.py";
@@ -190,9 +192,9 @@ LaunchLine megatron_line(const Launch& launch) {
     line += fmt::format(" --context-parallel-size {} --cp-comm-type {}", launch.size(Axis::Context),
                         megatron_context(launch.step));
   if (const std::int64_t ranks = launch.step.mesh.experts; ranks > 1)
-    line += fmt::format(
-        " --expert-model-parallel-size {} --moe-token-dispatcher-type {} --moe-grouped-gemm", ranks,
-        launch.step.expert_form == ExpertForm::AllGather ? "allgather" : "alltoall");
+    line += fmt::format(" --expert-model-parallel-size {} --moe-token-dispatcher-type {}{}", ranks,
+                        launch.step.expert_form == ExpertForm::AllGather ? "allgather" : "alltoall",
+                        launch.groups_products ? " --moe-grouped-gemm" : "");
   if (const std::int64_t ranks = launch.step.mesh.expert_tensor; ranks > 0)
     line += fmt::format(" --expert-tensor-parallel-size {}", ranks);
   if (launch.step.sequence_parallel && launch.size(Axis::Tensor) > 1) {

@@ -372,12 +372,35 @@ TEST_F(LaunchLines, SayExpertRanks) {
       "--top 9");
   EXPECT_TRUE(says(whole, "--tensor-model-parallel-size 2")) << whole;
   EXPECT_TRUE(says(whole, " --moe-grouped-gemm --expert-tensor-parallel-size 1 ")) << whole;
+  const std::string halves = lines(
+      "--gpus 8 --mesh etp=2 --precision bf16 --master-weights --framework megatron --shard "
+      "megatron --top 99");
+  EXPECT_TRUE(says(halves, " --expert-tensor-parallel-size 2 ")) << halves;
+  EXPECT_FALSE(says(halves, " --expert-tensor-parallel-size 1 ")) << halves;
+}
+
+TEST_F(LaunchLines, SayWhichScriptAndProductsExpertsHave) {
+  write_text(folder_ / "config.json",
+             R"({"model_type": "megatron-hybrid", "hybrid_layer_pattern": "M*-E",
+                 "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 128,
+                 "max_position_embeddings": 32, "add_bias_linear": false, "num_experts": 2,
+                 "mamba_num_groups": 1, "moe_grouped_gemm": false})");
+  const std::string all = lines(
+      "--gpus 2 --precision bf16 --master-weights --framework megatron --shard megatron --top 9");
+  EXPECT_TRUE(says(all, " pretrain_hybrid.py ")) << all;
+  EXPECT_TRUE(says(all, " --moe-token-dispatcher-type alltoall ")) << all;
+  EXPECT_FALSE(says(all, "--moe-grouped-gemm")) << all;
 }
 
 TEST_F(SearchParts, TryAllAxesButContextRanks) {
   const Outcome outcome = run(std::string(search_line) + " --mesh cp=2,tp=2");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_NE(outcome.errors.find("(give --mesh cp=2)"), std::string::npos) << outcome.errors;
+  EXPECT_EQ(run(std::string(search_line) + " --mesh ep=2").errors,
+            "tidemark: search: --mesh ep=2: other axes than cp and etp are what it tries (leave "
+            "--mesh out)\n");
+  EXPECT_NE(run(std::string(search_line) + " --mesh etp=5").errors.find("(nearest: etp=4)"),
+            std::string::npos);
 }
 
 }  // namespace

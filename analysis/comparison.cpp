@@ -11,6 +11,7 @@
 #include "analysis/rank_report.h"
 #include "analysis/remedies.h"
 #include "base/parallel.h"
+#include "base/quoted.h"
 #include "simulator/cost/guessed_times.h"
 #include "simulator/kernel_choice.h"
 #include "simulator/parallel/cluster.h"
@@ -49,6 +50,23 @@ void add_parameters(const Trace& trace, Comparison& comparison) {
   comparison.trainable = count.trainable;
 }
 
+bool is_megatrons(const ModelConfig& config) {
+  const auto* const bert = std::get_if<BertConfig>(&config);
+  return bert ? bert->megatron : family_of(config).starts_with("megatron-");
+}
+
+// Such a config names modules that only one library has.
+void note_other_code(Comparison& comparison) {
+  const Scenario& scenario = comparison.scenario;
+  if (scenario.trace || !is_megatrons(scenario.model.config) ||
+      find_framework(scenario.step.framework).megatron)
+    return;
+  comparison.notes.push_back(
+      fmt::format("{} is a network of Megatron-LM's, and {} are rules for other code (take "
+                  "--framework megatron)",
+                  printable(scenario.model.name, 200), scenario.step.framework));
+}
+
 void describe(const Trace& trace, Comparison& comparison) {
   const auto fused = std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind);
   comparison.notes = kernel_notes(trace, comparison.scenario.device);
@@ -56,6 +74,7 @@ void describe(const Trace& trace, Comparison& comparison) {
     comparison.attention = attribute(trace, *fused, AttributeKey::MemoryEfficient) != 0
                                ? Attention::MemoryEfficient
                                : Attention::Flash;
+  note_other_code(comparison);
   for (std::string& line : idle_options(trace.step)) comparison.notes.push_back(std::move(line));
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;

@@ -93,7 +93,8 @@ constexpr std::array rows = {
         "", Relief::Activations, false,
         [](const Scenario& s) {
           const auto* config = std::get_if<DecoderConfig>(&s.model.config);
-          return !s.step.liger && config && has_tokens(s) && liger_defect(*config).empty();
+          return !s.step.liger && !find_framework(s.step.framework).megatron && config &&
+                 has_tokens(s) && liger_defect(*config).empty();
         },
         [](Scenario& s) { s.step.liger = true; }},
     Row{"--base nf4", "stores the frozen weights in 4 bits (QLoRA)",

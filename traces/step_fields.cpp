@@ -79,6 +79,16 @@ StepField with_known_loss(StepField row) {
   return row;
 }
 
+// Its monkey patches replace modules of transformers, of which Megatron-LM has none.
+StepField in_code_of_transformers(StepField row) {
+  row.defect = [](const StepOptions& step) -> std::string {
+    if (!step.liger || !find_framework(step.framework).megatron) return {};
+    return fmt::format("Liger patches transformers' code, which {} does not run (leave it out)",
+                       step.framework);
+  };
+  return row;
+}
+
 // Which rules torchao's linears follow is known for some versions, and their weights are whole. All
 // but one factor per tensor are Transformer Engine's.
 StepField in_known_framework(StepField row) {
@@ -228,13 +238,13 @@ std::vector<StepField> arithmetic() {
                          "how routers deal out visits of experts: even, worst (all tokens visit "
                          "the same experts, those of one rank) or 1.5 (the busiest expert, or "
                          "rank of experts, gets 1.5 times the average; default even)"}}}),
-      field<&StepOptions::liger>(
+      in_code_of_transformers(field<&StepOptions::liger>(
           {.key = "liger",
            .id_prefix = "liger=",
            .switches = {{"--liger", "",
                          "Liger's kernels for norms, gated activations, rotations and the loss "
                          "(use_liger_kernel of transformers' Trainer)",
-                         "true"}}}),
+                         "true"}}})),
       field<&StepOptions::tuning>(
           {.key = "tuning",
            .shown = StepShown::Apart,

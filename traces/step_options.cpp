@@ -169,6 +169,9 @@ std::string instances_defect(const StepOptions& options, const Sharding& sharing
                        sharing.shard_ranks,
                        nearest > 1 ? fmt::format("shard={}", nearest) : "--shard ddp");
   }
+  if (sharing.instances > 1 && !sharing.cuts_states)
+    return "instances are groups of ranks that cut states, and whole-states cuts none (leave one "
+           "of them out)";
   if (ranks % sharing.instances == 0) return {};
   return fmt::format("{} replicas are no {} instances of as many each (nearest: instances={})",
                      ranks, sharing.instances, nearest_divisor(ranks, sharing.instances));
@@ -219,6 +222,8 @@ std::string sharing_defect(const StepOptions& options) {
                ? "which rank has which of Muon's matrices is not simulated (take --shard "
                  "megatron:whole-states)"
                : "";
+  if (!is_by_element && sharing->kind == Sharding::Kind::Megatron)
+    return fmt::format("{} is no optimizer of Megatron-LM's (take --shard ddp)", optimizer.name);
   if (!is_by_element || options.optimizer == Optimizer::Muon)
     return fmt::format("{} needs whole matrices or blocks, and {} cuts them (take --shard ddp)",
                        optimizer.name, to_text(*sharing));

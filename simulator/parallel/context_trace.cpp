@@ -19,6 +19,7 @@
 #include "base/quoted.h"
 #include "base/units.h"
 #include "simulator/parallel/context_exchanges.h"
+#include "simulator/parallel/undivided.h"
 #include "traces/engine_linear.h"
 #include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
@@ -60,6 +61,8 @@ class TokenSearch {
 
   std::vector<std::int8_t> run() {
     find_tokens();
+    if (const std::string why = undivided(trace_, Axis::Context); !why.empty())
+      refuse_context("{}", why);
     check_sizes();
     for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
       const Tensor& tensor = trace_.tensors[t];
@@ -156,9 +159,10 @@ class TokenSearch {
           return is_activation(*kind) ? void(cut(output(op)) = cut(input(op))) : rows(op);
         if (is_of_each_head(trace_, op)) return elementwise(op, false);
         if (scan_op(trace_, op))
-          refuse_context("{} scans all tokens in turn, which is not shared by ranks yet",
-                         quoted(op.name));
-        refuse_context("{} is opaque: nobody knows which tokens of it a rank would have",
+          refuse_context(
+              "{} scans all tokens in turn, which is not shared by ranks yet (take cp=1)",
+              quoted(op.name));
+        refuse_context("nobody knows which tokens of {} a rank would have (take cp=1)",
                        quoted(op.name));
       case OpKind::MsLayerNorm:
       case OpKind::MsRmsNorm:
@@ -187,8 +191,8 @@ class TokenSearch {
   }
 
   [[noreturn]] void need_whole(const Op& op) const {
-    refuse_context("{} needs all tokens of {}, of which each rank has some", quoted(op.name),
-                   name_of(input(op)));
+    refuse_context("{} needs all tokens of {}, of which each rank has some (take cp=1)",
+                   quoted(op.name), name_of(input(op)));
   }
 
   void linear(const Op& op) {
@@ -206,9 +210,9 @@ class TokenSearch {
     for (std::size_t i = 0; i < 3; ++i)
       if (cut(input(op, i)) != 2) need_whole(op);
     if (op.inputs > 3)
-      refuse_context(
-          "{} adds {} to the scores of all tokens (take --attention flash without --padded)",
-          quoted(op.name), name_of(input(op, 3)));
+      refuse_context("{} adds {} to the scores of all tokens (take --attention flash{})",
+                     quoted(op.name), name_of(input(op, 3)),
+                     trace_.step.padded ? " without --padded" : "");
     for (const TensorId written : trace_.outputs(op)) cut(written) = 2;
   }
 
@@ -227,8 +231,8 @@ class TokenSearch {
       const bool is_whole = !is_cut(x) && shape(x).rank() > at && shape(x).back(at) == tokens_;
       if (!is_whole) continue;
       if (!cut_table(x, at))
-        refuse_context("{} reads all tokens of {} beside those that a rank has", quoted(op.name),
-                       name_of(x));
+        refuse_context("{} reads all tokens of {} beside those that a rank has (take cp=1)",
+                       quoted(op.name), name_of(x));
     }
     for (const TensorId written : trace_.outputs(op)) {
       const Shape& made = shape(written);

@@ -147,7 +147,7 @@ bool fills_groups(const PipelineSchedule& schedule, std::int64_t stages,
                   std::int64_t micro_batches) {
   if (schedule.kind != PipelineSchedule::Kind::Interleaved) return true;
   const std::int64_t group = schedule.group_of(stages), last = micro_batches % group;
-  return group >= stages && (last == 0 || last >= stages);
+  return group >= stages && group <= micro_batches && (last == 0 || last >= stages);
 }
 
 StageChunk place_of_chunk(const PipelineSchedule& schedule, std::int64_t stages,

@@ -33,16 +33,26 @@ void refuse_uneven(const Trace& trace, std::int64_t blocks, std::int64_t chunks)
                         blocks, chunks, stages));
 }
 
-// A step of fewer micro-batches than stages comes to its end.
+// As Megatron-LM refuses them (forward_backward_pipelining_with_interleaving() of
+// core/pipeline_parallel/schedules.py).
 void check_groups(const StepOptions& step) {
   const auto schedule = step.schedule.value_or(PipelineSchedule());
   const std::int64_t stages = step.mesh[Axis::Pipeline], all = step.accumulate.count;
-  if (all < stages || fills_groups(schedule, stages, all)) return;
+  if (fills_groups(schedule, stages, all)) return;
   const std::int64_t group = schedule.group_of(stages);
   if (group < stages)
     throw InputError(fmt::format(
         "--schedule: group={}: {} stages take groups of {} micro-batches or more (leave it out)",
         group, stages, stages));
+  if (group > all)
+    throw InputError(
+        all < stages
+            ? fmt::format("--schedule: {} chunks of {} stages take turns with {} micro-batches or "
+                          "more, and here are {} (take --accumulate {}, or 1f1b)",
+                          schedule.chunks, stages, stages, all, stages)
+            : fmt::format("--schedule: group={} is more than the {} micro-batches that there are "
+                          "(take group={})",
+                          group, all, all));
   throw InputError(fmt::format(
       "--schedule: {} micro-batches in groups of {} leave {} for the last, where {} stages need as "
       "many (take --accumulate {}, or interleaved:v={},group={})",
@@ -91,7 +101,7 @@ class StageTrace {
   }
 
   Trace run() && {
-    for (const std::size_t chunk : own_) want(chunk);
+    for (std::size_t chunk = 0; chunk < chunks(); ++chunk) want(chunk);
     for (const std::size_t chunk : own_) write(chunk);
     for (std::size_t b = 0; b < from_.blocks.size(); ++b)
       if (!is_own(b)) edit_.feed_block(b, TensorId{0});
@@ -142,12 +152,14 @@ class StageTrace {
   }
   bool is_own(std::size_t block) const { return own_chunk(block) >= 0; }
 
+  // Others' as well, which may read what nobody sends them: then there is no such pipeline.
   void want(std::size_t chunk) {
     const std::size_t begin = begin_of(chunk), end = begin_of(chunk + 1);
     std::vector<bool> needed(from_.ops.size());
     for (std::size_t i = begin; i < end; ++i) needed[i] = true;
     for (std::size_t i = end; i-- > 0;)
       if (needed[i]) want_inputs(i, chunk, needed);
+    if (!is_own_chunk(chunk)) return;
     for (std::size_t i = 0; i < end; ++i) wanted_[i] = wanted_[i] || needed[i];
   }
 
@@ -160,7 +172,7 @@ class StageTrace {
       const OpId made_by = producer_[index(storage)];
       if (made_by == no_op || index(made_by) >= begin) {
         if (made_by == no_op && i < begin && from_[storage].category == Category::Parameter)
-          refuse(from_.ops[i], input);
+          refuse(from_.ops[i]);
         continue;
       }
       if (storage == from_[input_of(chunk)].storage) continue;
@@ -168,10 +180,10 @@ class StageTrace {
     }
   }
 
-  [[noreturn]] void refuse(const Op& op, TensorId input) const {
+  [[noreturn]] void refuse(const Op& op) const {
     throw InputError(fmt::format(
-        "--mesh: pp: stage {} would need {}, which {} makes of {} on another (take pp=1)", stage_,
-        quoted(from_[from_.outputs(op)[0]].name), quoted(op.name), quoted(from_[input].name)));
+        "--mesh: pp: blocks read {}, which another stage makes and does not send on (take pp=1)",
+        quoted(from_[from_.outputs(op)[0]].name)));
   }
 
   void write(std::size_t chunk) {

@@ -12,10 +12,10 @@
 #include "base/units.h"
 #include "simulator/parallel/moved_cut.h"
 #include "simulator/parallel/own_products.h"
+#include "simulator/parallel/undivided.h"
 #include "traces/engine_linear.h"
 #include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
-#include "traces/fp8_linear.h"
 #include "traces/latent_ops.h"
 #include "traces/padding_ops.h"
 #include "traces/scan_ops.h"
@@ -53,6 +53,7 @@ class CutSearch {
       refuse(
           "adapters and learned tokens are not shared among ranks yet (take --tuning full or "
           "frozen)");
+    if (const std::string why = undivided(trace_, Axis::Tensor); !why.empty()) refuse("{}", why);
     find_table();
     find_scores();
     if (trace_.step.sequence_parallel) cuts_.scatters = sequence_scatters(trace_, table_);
@@ -176,11 +177,7 @@ class CutSearch {
           return elementwise(op, true);
         if (is_of_each_head(trace_, op)) return elementwise(op, false);
         if (const auto kind = scan_op(trace_, op)) return scan(op, *kind);
-        if (is_float8_linear(trace_, op))
-          refuse(
-              "ranks gather codes for torchao's linears in eight bits, which is not known here "
-              "(leave tp out of --mesh, or --linears)");
-        refuse("{} is opaque: nobody knows which part of it a rank would have", quoted(op.name));
+        refuse("nobody knows which part of {} a rank would have (take tp=1)", quoted(op.name));
       case OpKind::MsLayerNorm:
       case OpKind::MsRmsNorm:
       case OpKind::ReGelu2:
@@ -203,7 +200,7 @@ class CutSearch {
     for (const TensorId read : trace_.inputs(op))
       if (cut(read) != whole)
         refuse("{} needs the whole of {}, of which each rank has a part{}", quoted(op.name),
-               name_of(read), trace_.step.sequence_parallel ? " (leave --sp out)" : "");
+               name_of(read), trace_.step.sequence_parallel ? " (leave --sp out)" : " (take tp=1)");
   }
 
   void linear(OpId id, const Op& op) {
@@ -313,8 +310,8 @@ class CutSearch {
     for (const TensorId x : trace_.inputs(op))
       if (cut(x) == whole && shape(x).rank() > at && shape(x).back(at) != 1 &&
           op.kind != OpKind::Rope && !is_weight(op, x))
-        refuse("{} reads the whole of {} beside what each rank has a part of", quoted(op.name),
-               name_of(x));
+        refuse("{} reads the whole of {} beside what each rank has a part of (take tp=1)",
+               quoted(op.name), name_of(x));
     for (const TensorId written : trace_.outputs(op)) {
       const Shape& made = shape(written);
       if (made.rank() == shape(y).rank() && made.back(at) == shape(y).back(at))

@@ -308,6 +308,22 @@ INSTANTIATE_TEST_SUITE_P(
                 "--linears: torch-1.13 has no linears in eight bits that are known"},
         Mistake{"compare llama-3-8b --loss native --liger --precision bf16", 2,
                 "--loss: Liger has a loss of its own (leave --loss or --liger out)"},
+        Mistake{"compare llama-3-8b -s 64 --liger --framework megatron", 2,
+                "--liger: Liger patches transformers' code, which megatron does not run (leave it "
+                "out)\n"},
+        Mistake{
+            "compare gpt2 -s 64 --mesh dp=2 --shard megatron:whole-states --optimizer adafactor", 2,
+            "--shard: adafactor is no optimizer of Megatron-LM's (take --shard ddp)\n"},
+        Mistake{"compare gpt2 -s 64 --mesh dp=4 --shard megatron:whole-states,instances=2", 2,
+                "--shard: instances are groups of ranks that cut states, and whole-states cuts "
+                "none (leave one of them out)\n"},
+        Mistake{"compare gpt2 -s 64 --mesh pp=2 --schedule interleaved:v=2", 1,
+                "--schedule: 2 chunks of 2 stages take turns with 2 micro-batches or more, and "
+                "here are 1 (take --accumulate 2, or 1f1b)\n"},
+        Mistake{"compare gpt2 -s 64 --mesh pp=2 --accumulate 3 --schedule interleaved:v=2,group=4",
+                1,
+                "--schedule: group=4 is more than the 3 micro-batches that there are (take "
+                "group=3)\n"},
         Mistake{"compare gpt2 --loss chunked:4 --mesh pp=2 --accumulate 2", 2,
                 "--loss: with pipeline stages chunked:4 is not simulated (take fused or native, or "
                 "pp=1)\n"},

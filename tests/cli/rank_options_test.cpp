@@ -44,6 +44,24 @@ TEST(TraceOfARank, SaysWhichStageItHoldsWhereNoneIsNamed) {
   EXPECT_THAT(tidemark(trace + " --rank pp1").errors, testing::Not(testing::HasSubstr(line)));
 }
 
+TEST(NetworksOfMegatron, AreNotedUnderOtherRules) {
+  const Folder folder;
+  const std::string config = folder / "config.json";
+  const std::string step = "compare " + config + " -b 1 --strategies vanilla";
+  const auto note = [&](std::string_view framework) {
+    return config + " is a network of Megatron-LM's, and " + std::string(framework) +
+           " are rules for other code (take --framework megatron)\n";
+  };
+  for (const char* type : {"megatron-gpt", "megatron-core-bert"}) {
+    write_text(config, R"({"num_layers": 1, "hidden_size": 64, "num_attention_heads": 4,
+                           "vocab_size": 128, "model_type": ")" +
+                           std::string(type) + "\"}");
+    EXPECT_THAT(tidemark(step).output, testing::HasSubstr(note("transformers-4.57"))) << type;
+    EXPECT_THAT(tidemark(step + " --framework megatron-local").output,
+                testing::Not(testing::HasSubstr("rules for other code")));
+  }
+}
+
 // Codes that one product of two reads as they lie, from compute capability 10.0 on.
 TEST(TraceOfKernels, SaysOfWhichCapabilityTheyAreWhereNoneIsNamed) {
   const Folder folder;

@@ -8,10 +8,12 @@
 #include "simulator/parallel/cluster.h"
 #include "tests/simulator/parallel/ranks.h"
 #include "tests/support/all_strategies.h"
+#include "tests/support/small_families.h"
 
 namespace tidemark::context_parallel_test {
 namespace {
 
+using testing::Eq;
 using testing::HasSubstr;
 
 StepOptions of_context_ranks(std::int64_t ranks, std::int64_t tensor_ranks = 1) {
@@ -274,7 +276,17 @@ TEST(ContextParallel, IsRefusedWhereTokensMeet) {
   StepOptions chunks = of_context_ranks(2);
   chunks.loss = parse_token_loss("chunked:2");
   EXPECT_THAT(context_refusal(small_llama(), chunks),
-              HasSubstr("needs all tokens of 'hidden.rows'"));
+              Eq("--mesh: cp: --loss chunked:2 is not shared by cp ranks (leave it out)"));
+  EXPECT_THAT(context_refusal(small_mixtral(), of_context_ranks(2)),
+              HasSubstr("not shared by cp ranks (take --framework megatron)"));
+  EXPECT_THAT(context_refusal(small_t5(), of_context_ranks(2)),
+              Eq("--mesh: cp: relative positions are of all pairs of tokens (take cp=1)"));
+  StepOptions classes = of_context_ranks(2);
+  classes.head = Head::SequenceClassification;
+  EXPECT_THAT(
+      context_refusal(small_gpt2(), classes),
+      HasSubstr(
+          "'score.last' needs all tokens of 'score', of which each rank has some (take cp=1)"));
   StepOptions padded = of_context_ranks(2);
   padded.padded = true;
   EXPECT_THAT(context_refusal(small_llama(), padded), HasSubstr("without --padded"));

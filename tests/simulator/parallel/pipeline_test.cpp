@@ -177,6 +177,10 @@ TEST(Stages, AreRefusedWithTheNearestMesh) {
       refusal(small_gpt2(6), of_stages(4, 2)),
       HasSubstr("6 blocks cannot be dealt out evenly over 4 stages (nearest: --mesh pp=3;"));
   EXPECT_THAT(refusal(small_gpt2(4), of_stages(2, 2, 2)), HasSubstr("the last is pp1"));
+  EXPECT_THAT(
+      refusal(small_t5(), of_stages(2, 2)),
+      HasSubstr("--mesh: pp: blocks read 'decoder.relative_bias', which another stage makes "
+                "and does not send on (take pp=1)"));
 }
 
 void expect_sound(const Model& model, const StepOptions& options, const char* strategy) {

@@ -6,10 +6,12 @@
 #include "simulator/parallel/rank_trace.h"
 #include "tests/simulator/parallel/ranks.h"
 #include "tests/support/all_strategies.h"
+#include "tests/support/small_families.h"
 
 namespace tidemark::tensor_parallel_test {
 namespace {
 
+using testing::Eq;
 using testing::HasSubstr;
 
 StepOptions of_tensor_ranks(std::int64_t ranks, bool shares_sequence = false) {
@@ -102,8 +104,18 @@ TEST(TensorParallel, IsRefusedWhereNobodyKnowsTheParts) {
   EXPECT_THAT(tensor_refusal(small_llama(), lora), HasSubstr("adapters"));
   StepOptions chunks = of_tensor_ranks(2);
   chunks.loss = parse_token_loss("chunked:2");
-  EXPECT_THAT(tensor_refusal(small_llama(), chunks), HasSubstr("is opaque"));
-  EXPECT_THAT(tensor_refusal(small_swin(), of_tensor_ranks(2)), HasSubstr("--mesh: tp: "));
+  EXPECT_THAT(tensor_refusal(small_llama(), chunks),
+              Eq("--mesh: tp: --loss chunked:2 is not shared by tp ranks (leave it out)"));
+  StepOptions liger = of_tensor_ranks(2);
+  liger.liger = true;
+  EXPECT_THAT(tensor_refusal(small_llama(), liger),
+              Eq("--mesh: tp: Liger's kernels are not shared by tp ranks (leave --liger out)"));
+  EXPECT_THAT(tensor_refusal(small_mixtral(), of_tensor_ranks(2)),
+              Eq("--mesh: tp: experts as transformers runs them are not shared by tp ranks (take "
+                 "--framework megatron)"));
+  for (const Model& model : {small_swin(), small_t5()})
+    EXPECT_THAT(tensor_refusal(model, of_tensor_ranks(2)),
+                Eq("--mesh: tp: relative positions are of all heads (take tp=1)"));
 }
 
 TEST(TensorParallel, WithEveryStrategyIsSound) {

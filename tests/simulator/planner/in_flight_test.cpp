@@ -42,7 +42,7 @@ constexpr std::array cases = {
     Case{"gpt2", Precision::AmpBf16, 3, 2, 3, "interleaved:v=2"},
     Case{"bert-base", Precision::Bf16, 3, 1, 5, "interleaved:v=4,group=5"},
     Case{"gpt2", Precision::Bf16, 2, 1, 3, "interleaved:v=2,group=3,blocks=3-0-4-5"},
-    Case{"bert-base", Precision::AmpBf16, 2, 0, 1, "interleaved:v=2"},
+    Case{"bert-base", Precision::AmpBf16, 2, 0, 2, "interleaved:v=2"},
     Case{"vit-b-16", Precision::AmpFp16, 2, 1, 2, "interleaved:v=2"},
     Case{"gpt2", Precision::Bf16, 2, 0, 4, "interleaved:v=2", 2}};
 

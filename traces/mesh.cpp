@@ -149,6 +149,19 @@ Mesh parse_mesh(std::string_view text) {
   return mesh;
 }
 
+std::vector<std::int64_t> uneven_stages(std::int64_t blocks, std::int64_t stages) {
+  if (stages < 2 || blocks < stages || blocks % stages == 0) return {};
+  const std::int64_t between = stages - 2;
+  std::int64_t middle = blocks / stages + 1;
+  if (blocks - middle * between < 2) --middle;
+  const std::int64_t ends = blocks - middle * between, last = ends / 2;
+  if (ends - last > middle + 1) return {};
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(stages), middle);
+  counts.front() = ends - last;
+  counts.back() = last;
+  return counts;
+}
+
 RankClass parse_rank(std::string_view text) {
   constexpr std::string_view stage = "pp";
   const auto number = number_in<decltype(RankClass::stage)>(

@@ -90,6 +90,12 @@ PipelineSchedule parse_schedule(std::string_view text);
 /// parse_schedule() reads it back.
 std::string to_text(const PipelineSchedule& schedule);
 
+/// Blocks of each stage where there are not as many of each: the first and the last have fewer than
+/// those between, or one more, the last at most as many as the first, because the head is its own
+/// (--decoder-first-pipeline-num-layers and --decoder-last-… of Megatron-LM). Empty if each can
+/// have as many, or if none are near to that.
+std::vector<std::int64_t> uneven_stages(std::int64_t blocks, std::int64_t stages);
+
 /// Ranks that differ in their program: those of one pipeline stage.
 struct RankClass {
   std::int64_t stage = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <numeric>
 
 #include "base/error.h"
@@ -127,6 +128,7 @@ class LayoutEnumeration {
           layout.schedule = static_cast<std::uint16_t>(schedule);
           layout.sharding = static_cast<std::uint16_t>(sharding);
           layout.strategy = static_cast<std::uint16_t>(s);
+          layout.uneven = deals_unevenly(layout) ? static_cast<std::uint16_t>(blocks_) : 0;
           add(layout);
         }
   }
@@ -174,10 +176,19 @@ class LayoutEnumeration {
     if (joined_ && static_cast<double>(mesh[Axis::Tensor]) > joined_->gpus_per_node)
       return LayoutRule::Node;
     if (mesh[Axis::Pipeline] == 1) return {};
-    if (!are_dealt_out(schedule, mesh[Axis::Pipeline] * schedule.chunks)) return LayoutRule::Blocks;
+    if (layout.uneven == 0 && !are_dealt_out(schedule, mesh[Axis::Pipeline] * schedule.chunks))
+      return LayoutRule::Blocks;
     if (!fills_groups(schedule, mesh[Axis::Pipeline], layout.micro_batches))
       return LayoutRule::Rounds;
     return {};
+  }
+
+  // Of chunks, each stage has as many.
+  bool deals_unevenly(const MeshLayout& layout) const {
+    const PipelineSchedule& schedule = request_.schedules[layout.schedule];
+    return schedule.chunks == 1 && schedule.blocks.empty() &&
+           blocks_ <= std::numeric_limits<std::uint16_t>::max() &&
+           !uneven_stages(blocks_, layout.mesh[Axis::Pipeline]).empty();
   }
 
   // Evenly, or as the schedule says, which says it for one number of chunks.
@@ -196,12 +207,6 @@ class LayoutEnumeration {
   std::int64_t number_ = 0;
   LayoutSpace space_;
 };
-
-std::optional<PipelineSchedule> schedule_in(const LayoutRequest& request,
-                                            const MeshLayout& layout) {
-  if (layout.mesh[Axis::Pipeline] == 1) return {};
-  return request.schedules[layout.schedule];
-}
 
 }  // namespace
 
@@ -243,6 +248,15 @@ std::int64_t block_count(const LayoutRequest& request) {
   return static_cast<std::int64_t>(shared_blocks(one_rank(request)));
 }
 
+std::optional<PipelineSchedule> schedule_in(const LayoutRequest& request,
+                                            const MeshLayout& layout) {
+  if (layout.mesh[Axis::Pipeline] == 1) return {};
+  PipelineSchedule schedule = request.schedules[layout.schedule];
+  if (layout.uneven > 0)
+    schedule.blocks = uneven_stages(layout.uneven, layout.mesh[Axis::Pipeline]);
+  return schedule;
+}
+
 StepOptions step_in(const LayoutRequest& request, const MeshLayout& layout) {
   StepOptions step = request.scenario.step;
   step.mesh = layout.mesh;
@@ -256,10 +270,11 @@ StepOptions step_in(const LayoutRequest& request, const MeshLayout& layout) {
 }
 
 std::string key_of(const LayoutRequest& request, const MeshLayout& layout) {
+  const PipelineSchedule schedule =
+      schedule_in(request, layout).value_or(request.schedules[layout.schedule]);
   return fmt::format("{}{} {}x{} {} {} {}", to_text(layout.mesh),
                      layout.sequence_parallel ? " sp" : "", layout.batch, layout.micro_batches,
-                     to_text(request.schedules[layout.schedule]),
-                     to_text(request.shardings[layout.sharding]),
+                     to_text(schedule), to_text(request.shardings[layout.sharding]),
                      request.scenario.strategies[layout.strategy].text);
 }
 

@@ -1,6 +1,7 @@
 // All ways to lay out a training step over the GPUs of a job, and which of them no job can have.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct MeshLayout {
   std::int64_t batch = 1;          ///< samples of one micro-batch
   std::int64_t micro_batches = 1;  ///< of one rank in a step
   bool sequence_parallel = false;
+  std::uint16_t uneven = 0;  ///< blocks that uneven_stages() deals out; 0: as many of each stage
   std::uint16_t schedule = 0, sharding = 0, strategy = 0;  ///< into the request's lists
 
   bool operator==(const MeshLayout&) const = default;
@@ -88,6 +90,9 @@ LayoutSpace enumerate_layouts(const LayoutRequest& request);
 
 /// Blocks of the model.
 std::int64_t block_count(const LayoutRequest& request);
+
+/// No value without stages.
+std::optional<PipelineSchedule> schedule_in(const LayoutRequest& request, const MeshLayout& layout);
 
 /// The scenario's step in this layout, on the scenario's device.
 StepOptions step_in(const LayoutRequest& request, const MeshLayout& layout);

@@ -168,6 +168,14 @@ std::string megatron_layers(const Launch& launch) {
   return text + (framework.deterministic_workspace ? " --deterministic-mode" : "");
 }
 
+// Of stages with one chunk each, as --decoder-first-pipeline-num-layers and its like say.
+bool has_even_middle(const PipelineSchedule& schedule) {
+  const std::vector<std::int64_t>& blocks = schedule.blocks;
+  const auto differs = [&](std::int64_t count) { return count != blocks[1]; };
+  return schedule.chunks == 1 && blocks.size() > 1 && blocks.front() > 0 && blocks.back() > 0 &&
+         std::none_of(blocks.begin() + 1, blocks.end() - 1, differs);
+}
+
 LaunchLine megatron_line(const Launch& launch) {
   constexpr std::string_view program = "Megatron-LM";
   if (launch.sharing != Sharding::Kind::Megatron)
@@ -177,7 +185,7 @@ LaunchLine megatron_line(const Launch& launch) {
   const PipelineSchedule schedule = launch.step.schedule.value_or(PipelineSchedule());
   if (schedule.kind == PipelineSchedule::Kind::GPipe) return without(program, "it has no GPipe");
   if (schedule.splits_backward()) return without(program, "it has no zero-bubble schedules");
-  if (!schedule.blocks.empty())
+  if (!schedule.blocks.empty() && !has_even_middle(schedule))
     return without(program, "stages dealt out by hand need --pipeline-model-parallel-layout");
   if (launch.further_tokens > 0 && launch.recomputed == Recomputed::Blocks && launch.every > 1)
     return without(program, "what predicts further tokens is recomputed layer by layer only");
@@ -209,6 +217,10 @@ LaunchLine megatron_line(const Launch& launch) {
   if (schedule.chunks > 1)
     line += fmt::format(" --num-layers-per-virtual-pipeline-stage {}",
                         launch.blocks / launch.size(Axis::Pipeline) / schedule.chunks);
+  if (!schedule.blocks.empty())
+    line +=
+        fmt::format(" --decoder-first-pipeline-num-layers {} --decoder-last-pipeline-num-layers {}",
+                    schedule.blocks.front(), schedule.blocks.back());
   line += megatron_sharing(*launch.step.shard);
   if (has_fused_loss(launch.step))
     line += " --cross-entropy-loss-fusion --cross-entropy-fusion-impl te";

@@ -13,7 +13,8 @@ std::string sharding_text(const LayoutRequest& request, const MeshLayout& layout
 }
 
 std::string schedule_text(const LayoutRequest& request, const MeshLayout& layout) {
-  return layout.mesh[Axis::Pipeline] > 1 ? to_text(request.schedules[layout.schedule]) : "";
+  const auto schedule = schedule_in(request, layout);
+  return schedule ? to_text(*schedule) : "";
 }
 
 Listing search_listing(const LayoutSearch& search, const LayoutCommand& command) {

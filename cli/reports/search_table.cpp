@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/quoted.h"
 #include "cli/reports/launch_lines.h"
@@ -63,6 +64,17 @@ void add_layout_columns(const LayoutSearch& search, const SizeUnit& size, const 
   table.add_column({"bubble", Align::Right, 2, std::string(time.name())});
 }
 
+// Of many stages the first and the last two: between, all have as many blocks as the second.
+std::string narrow_schedule(const LayoutRequest& request, const MeshLayout& layout) {
+  constexpr std::int64_t most_stages = 4;
+  if (layout.uneven == 0 || layout.mesh[Axis::Pipeline] <= most_stages)
+    return schedule_text(request, layout);
+  PipelineSchedule schedule = *schedule_in(request, layout);
+  const std::vector<std::int64_t> counts = std::exchange(schedule.blocks, {});
+  return fmt::format("{}:{}-{}…{}-{}", to_text(schedule), counts[0], counts[1],
+                     counts[counts.size() - 2], counts.back());
+}
+
 std::string draw_layouts(const LayoutSearch& search, const Style& style) {
   Bytes largest;
   for (const FoundLayout& found : search.found)
@@ -77,7 +89,7 @@ std::string draw_layouts(const LayoutSearch& search, const Style& style) {
     table.add_row({{is_on_front ? "*" : ""},
                    {to_text(layout.mesh) + (layout.sequence_parallel ? " --sp" : "")},
                    {fmt::format("{} × {}", layout.batch, layout.micro_batches)},
-                   {schedule_text(search.request, layout)},
+                   {narrow_schedule(search.request, layout)},
                    {sharding_text(search.request, layout)},
                    {search.request.scenario.strategies[layout.strategy].text},
                    {is_piped ? to_text(RankClass{numbers.stage}) : std::string()},

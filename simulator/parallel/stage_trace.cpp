@@ -23,11 +23,14 @@ void refuse_uneven(const Trace& trace, std::int64_t blocks, std::int64_t chunks)
   const std::int64_t stages = trace.step.mesh[Axis::Pipeline];
   Mesh nearest = trace.step.mesh;
   nearest[Axis::Pipeline] = nearest_divisor(blocks, stages);
+  const std::vector<std::int64_t> uneven = uneven_stages(blocks, stages);
   throw InputError(
       chunks == stages
           ? fmt::format("--mesh: pp: {} blocks cannot be dealt out evenly over {} stages (nearest: "
-                        "--mesh {}; or --schedule 1f1b:blocks=… with one number per stage)",
-                        blocks, stages, to_text(nearest))
+                        "--mesh {}; or --schedule 1f1b:blocks={})",
+                        blocks, stages, to_text(nearest),
+                        uneven.empty() ? "… with one number per stage"
+                                       : fmt::format("{}", fmt::join(uneven, "-")))
           : fmt::format("--schedule: {} blocks cannot be dealt out evenly over {} chunks of {} "
                         "stages (say how with blocks=…, one number per chunk)",
                         blocks, chunks, stages));

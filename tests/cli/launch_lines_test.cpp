@@ -146,8 +146,28 @@ TEST(Launch, SaysWhatMegatronHasNot) {
   Asked piped(megatron);
   piped.ranks(Axis::Pipeline, 2).micro_batches(2);
   EXPECT_EQ(piped.schedule({PipelineSchedule::Kind::GPipe}).megatron(), "none: it has no GPipe");
-  EXPECT_THAT(piped.schedule({PipelineSchedule::Kind::OneForwardOneBackward, 1, {1, 3}}).megatron(),
-              HasSubstr("none: stages dealt out by hand"));
+  const auto dealt_out = [&piped](std::vector<std::int64_t> blocks) {
+    return piped.schedule({PipelineSchedule::Kind::OneForwardOneBackward, 1, std::move(blocks)})
+        .megatron();
+  };
+  EXPECT_THAT(dealt_out({0, 4}), HasSubstr("none: stages dealt out by hand"));
+  EXPECT_THAT(dealt_out({4, 0}), HasSubstr("none: stages dealt out by hand"));
+  piped.ranks(Axis::Pipeline, 4);
+  EXPECT_THAT(dealt_out({1, 2, 1, 1}), HasSubstr("none: stages dealt out by hand"));
+}
+
+TEST(Launch, SaysUnevenEndsToMegatron) {
+  Asked asked(megatron);
+  asked.ranks(Axis::Pipeline, 3).micro_batches(8);
+  EXPECT_THAT(asked.megatron(), testing::Not(HasSubstr("-pipeline-num-layers")));
+  asked.layout.uneven = 4;
+  EXPECT_THAT(asked.megatron(), HasSubstr(" --decoder-first-pipeline-num-layers 1 "
+                                          "--decoder-last-pipeline-num-layers 1 "));
+  asked.ranks(Axis::Pipeline, 2);
+  asked.layout.uneven = 0;
+  EXPECT_THAT(
+      asked.schedule({PipelineSchedule::Kind::OneForwardOneBackward, 1, {1, 3}}).megatron(),
+      HasSubstr(" --decoder-first-pipeline-num-layers 1 --decoder-last-pipeline-num-layers 3 "));
 }
 
 TEST(Launch, SaysStagesToTorchtitan) {

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <set>
+
 #include "base/error.h"
 #include "traces/sharding.h"
 
@@ -156,6 +159,38 @@ TEST(PipelineSchedule, MistakesAreTold) {
             "before the next)");
   EXPECT_EQ(error("gpipe:blocks=2-x"),
             "schedule: blocks= 'x' is not a whole number from 0 to 1024");
+}
+
+TEST(UnevenStages, HaveTheirDifferenceAtTheEnds) {
+  using Counts = std::vector<std::int64_t>;
+  EXPECT_EQ(uneven_stages(61, 8), Counts({7, 8, 8, 8, 8, 8, 8, 6}));
+  EXPECT_EQ(uneven_stages(5, 2), Counts({3, 2}));
+  EXPECT_EQ(uneven_stages(7, 3), Counts({2, 3, 2}));
+  EXPECT_EQ(uneven_stages(5, 4), Counts({2, 1, 1, 1}));  // neither end may be empty
+  EXPECT_EQ(uneven_stages(43, 16), Counts());  // 3 for each between leave one, 2 leave fifteen
+  EXPECT_EQ(uneven_stages(12, 4), Counts());
+  EXPECT_EQ(uneven_stages(3, 4), Counts());
+  EXPECT_EQ(uneven_stages(3, 1), Counts());
+}
+
+TEST(UnevenStages, AreAllBlocksAndNearlyAlike) {
+  int found = 0;
+  for (std::int64_t blocks = 1; blocks <= 130; ++blocks)
+    for (std::int64_t stages = 1; stages <= 40; ++stages) {
+      const std::vector<std::int64_t> counts = uneven_stages(blocks, stages);
+      if (counts.empty()) continue;
+      ++found;
+      SCOPED_TRACE(testing::Message() << blocks << " blocks, " << stages << " stages");
+      ASSERT_EQ(std::ssize(counts), stages);
+      EXPECT_NE(blocks % stages, 0);
+      EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::int64_t{}), blocks);
+      EXPECT_EQ(std::set(counts.begin() + 1, counts.end() - 1).size(), stages > 2 ? 1u : 0u);
+      EXPECT_GE(counts.back(), 1);
+      EXPECT_LE(counts.back(), counts.front());
+      EXPECT_LE(counts.front() - counts.back(), 1);
+      if (stages > 2) EXPECT_LE(counts.front(), counts[1] + 1);
+    }
+  EXPECT_GT(found, 1000);
 }
 
 }  // namespace

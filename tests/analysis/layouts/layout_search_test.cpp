@@ -1,6 +1,7 @@
 // What a search shows is what simulating every layout would have shown.
 #include "analysis/layouts/layout_search.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -85,6 +86,26 @@ TEST(LayoutSpace, HasTheContextRanksThatAreAskedFor) {
   }
   request.scenario.step.mesh[Axis::Context] = 3;
   EXPECT_THROW(enumerate_layouts(request), UsageError);
+}
+
+// Five blocks: two stages get three and two, four get two, one, one and one; chunks none.
+TEST(LayoutSpace, HasStagesOfUnequalNumbersWhereNoneAreEqual) {
+  LayoutRequest request = small_request(4, 16);
+  request.scenario.model = small_llama(5);
+  request.schedules = {parse_schedule("1f1b"), parse_schedule("interleaved:v=2")};
+  std::set<std::string> schedules;
+  for (const MeshLayout& layout : enumerate_layouts(request).layouts) {
+    if (layout.mesh[Axis::Pipeline] == 1) {
+      EXPECT_EQ(layout.uneven, 0);
+      continue;
+    }
+    schedules.insert(to_text(*step_in(request, layout).schedule));
+    EXPECT_THAT(key_of(request, layout),
+                testing::HasSubstr(" " + to_text(*step_in(request, layout).schedule) + " "));
+  }
+  EXPECT_THAT(schedules, testing::ElementsAre("1f1b:blocks=2-1-1-1", "1f1b:blocks=3-2"));
+  for (const FoundLayout& found : search_layouts(request).found)
+    EXPECT_EQ(report_in(request, found.layout).step, found.numbers.step);
 }
 
 // Four blocks: eight stages get none each, four stages of two chunks neither.

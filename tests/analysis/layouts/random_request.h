@@ -48,9 +48,13 @@ class RequestDice {
   }
 
   LayoutRequest request() {
-    const std::array models = {small_llama(4), small_gpt2(4),
-                               small_llama(8), small_bert(4),
-                               small_vit(4),   small_mixture(MlpForm::GatedPacked, 4)};
+    const std::array models = {small_llama(4),
+                               small_gpt2(4),
+                               small_llama(8),
+                               small_bert(4),
+                               small_llama(5),
+                               small_vit(4),
+                               small_mixture(MlpForm::GatedPacked, 4)};
     LayoutRequest request;
     request.scenario.model = one_of(models);
     StepOptions& step = request.scenario.step;

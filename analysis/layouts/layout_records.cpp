@@ -25,11 +25,12 @@ std::uint64_t mixed(std::uint64_t hash, std::string_view text) {
 }
 
 std::string text_of(const Interconnect& joined) {
-  std::string text =
-      fmt::format("{} {} {} {} {} {} {} {} {}", joined.cluster, joined.gpus_per_node,
-                  joined.link_bytes_per_second, joined.latency_protocol_limit, joined.link_is_pcie,
-                  joined.network_cards, joined.network_bytes_per_second, joined.channels,
-                  joined.multicast_channels);
+  std::string text = fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {}", joined.cluster, joined.gpus_per_node,
+      joined.link_bytes_per_second, joined.latency_protocol_limit, joined.gather_base_seconds,
+      joined.gather_step_seconds, joined.link_is_pcie, joined.network_cards,
+      joined.network_bytes_per_second, joined.channels, joined.multicast_channels,
+      joined.multicast_bytes_per_second, joined.multicast_two_nodes, joined.multicast_more_nodes);
   for (const BusPoint& point : joined.all_reduce)
     text += fmt::format(" {}:{}", point.bytes, point.bus_bytes_per_second);
   return text;

@@ -34,7 +34,11 @@ constexpr std::array cluster_figures = {
     ClusterFigure{"network_bytes_per_second", "B/s", 0, 1e14,
                   &Interconnect::network_bytes_per_second},
     ClusterFigure{"channels", "", 1, 64, &Interconnect::channels, true},
-    ClusterFigure{"multicast_channels", "", 0, 64, &Interconnect::multicast_channels}};
+    ClusterFigure{"multicast_channels", "", 0, 64, &Interconnect::multicast_channels},
+    ClusterFigure{"multicast_bytes_per_second", "B/s", 0, 1e14,
+                  &Interconnect::multicast_bytes_per_second},
+    ClusterFigure{"multicast_two_nodes", "B/s", 0, 1e14, &Interconnect::multicast_two_nodes},
+    ClusterFigure{"multicast_more_nodes", "B/s", 0, 1e14, &Interconnect::multicast_more_nodes}};
 
 double read_figure(const JsonView& value, const ClusterFigure& spec) {
   if (!spec.unit.empty()) return value.number(spec.min, spec.max);
@@ -83,6 +87,12 @@ void read_figures(const JsonView& listed, Cluster& cluster) {
     listed.fail("found half of a line; need gather_base_seconds and gather_step_seconds");
   if ((joined.network_cards > 0) != (joined.network_bytes_per_second > 0))
     listed.fail("found half of a network; need network_cards and network_bytes_per_second");
+  const bool has_trees = joined.multicast_bytes_per_second > 0;
+  if (has_trees != (joined.multicast_two_nodes > 0) ||
+      has_trees != (joined.multicast_more_nodes > 0))
+    listed.fail(
+        "found a part of multicast's trees; need multicast_bytes_per_second, multicast_two_nodes "
+        "and multicast_more_nodes");
 }
 
 std::string curve_text(const std::vector<BusPoint>& curve) {

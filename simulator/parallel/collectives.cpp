@@ -2,6 +2,7 @@
 // (src/graph/tuning.cc of NVIDIA/nccl 5067397c; times there are in microseconds):
 //   ring   S bytes go around in 2(n−1) steps, or n−1 of an all-gather or reduce-scatter
 //   tree   up and down, an all-reduce only
+//   multicast tree   the same among nodes, on each of which the switch adds up
 // A measured curve of all-reduces of a whole node, or line of others on one, takes their place.
 #include "simulator/parallel/collectives.h"
 
@@ -34,6 +35,9 @@ constexpr std::array protocols = {
 /// Rings of the Simple protocol over several nodes, from compute capability 8.0 on.
 constexpr double slow_network_ring = 1.4;
 
+/// Of the tree among nodes whose switches add up, in microseconds: on a node, and between two.
+constexpr double multicast_hop = 25, multicast_network_hop = 20.9;
+
 struct Steps {
   double all, between_nodes;
 };
@@ -44,6 +48,20 @@ Steps ring_steps(const RankGroup& group, bool is_all_reduce) {
           times * static_cast<double>(group.nodes() - 1)};
 }
 
+// Of groups that fill no whole nodes the last has less.
+std::int64_t least_per_node(const RankGroup& group) {
+  return group.ranks - (group.nodes() - 1) * group.per_node;
+}
+
+// Bytes per second of all cards of a node that the group's ranks send through, of the node with
+// the fewest: NCCL takes the least of what the nodes have found (src/init.cc).
+double network_bandwidth(const Interconnect& joined, const RankGroup& group) {
+  const double cards =
+      joined.network_cards * std::min(1.0, static_cast<double>(least_per_node(group)) /
+                                               std::max(1.0, joined.gpus_per_node));
+  return std::max(1.0, cards) * joined.network_bytes_per_second;
+}
+
 // Bytes per second of a ring: each node's cards carry what its ranks send to the next node.
 double ring_bandwidth(const Interconnect& joined, const RankGroup& group) {
   if (group.nodes() == 1) return joined.link_bytes_per_second;
@@ -51,11 +69,7 @@ double ring_bandwidth(const Interconnect& joined, const RankGroup& group) {
     throw InputError(
         fmt::format("{}: no network joins its nodes of {:.0f} GPUs (a group of {} ranks spans {})",
                     joined.cluster, joined.gpus_per_node, group.ranks, group.nodes()));
-  const double cards =
-      joined.network_cards *
-      std::min(1.0, static_cast<double>(group.per_node) / std::max(1.0, joined.gpus_per_node));
-  return std::min(joined.link_bytes_per_second,
-                  std::max(1.0, cards) * joined.network_bytes_per_second);
+  return std::min(joined.link_bytes_per_second, network_bandwidth(joined, group));
 }
 
 double with_limit(const Interconnect& joined, const Protocol& protocol, double bandwidth) {
@@ -81,16 +95,34 @@ double tree_ns(const Interconnect& joined, const RankGroup& group, const Protoco
                double sent) {
   const Joint joint = joined.link_is_pcie > 0 ? Pcie : Nvlink;
   const auto nodes = static_cast<double>(group.nodes());
-  const double micros = protocol.base_tree + 2 * ((static_cast<double>(group.ranks) / nodes - 1) *
-                                                      protocol.hop_tree[joint] +
-                                                  std::log2(nodes) * protocol.hop_tree[Network]);
+  const double micros =
+      protocol.base_tree + 2 * (static_cast<double>(group.per_node - 1) * protocol.hop_tree[joint] +
+                                std::log2(nodes) * protocol.hop_tree[Network]);
   const double share = nodes == 1 ? protocol.tree_share_one_node : protocol.tree_share_more;
   const double bandwidth = with_limit(joined, protocol, share * ring_bandwidth(joined, group));
   return 1e3 * micros + 1e9 * sent / bandwidth;
 }
 
-// Between the points along straight lines of the logarithms. What is less than the first takes its
-// time; what is more than the last has its bandwidth.
+// Each GPU of a node is the head of one channel, on which all send it their parts: its own twice,
+// there and back. What the switch adds up crosses the network through the head's own cards, between
+// two nodes in both directions at once.
+double multicast_tree_ns(const Interconnect& joined, const RankGroup& group, double sent) {
+  const auto nodes = static_cast<double>(group.nodes());
+  const auto heads = static_cast<double>(least_per_node(group));
+  const bool are_two = group.nodes() == 2;
+  const double on_node = joined.multicast_bytes_per_second / (heads + 1) * 2 * (heads - 1) / heads;
+  const double crossing = network_bandwidth(joined, group) / heads * (are_two ? 2 : 1);
+  const double most = are_two ? joined.multicast_two_nodes : joined.multicast_more_nodes;
+  const double micros = multicast_hop + 2 * std::log2(nodes) * multicast_network_hop;
+  return 1e3 * micros + 1e9 * sent / (heads * std::min({on_node, crossing, most}));
+}
+
+bool has_multicast_trees(const Interconnect& joined, const RankGroup& group) {
+  return group.nodes() > 1 && least_per_node(group) > 1 && joined.multicast_bytes_per_second > 0;
+}
+
+// Between the points along straight lines of the logarithms. What is less than the first takes no
+// more than its time; what is more than the last has its bandwidth.
 double bus_bandwidth(const std::vector<BusPoint>& curve, double bytes) {
   const auto next = std::ranges::lower_bound(curve, bytes, {}, &BusPoint::bytes);
   if (next == curve.begin())
@@ -113,7 +145,16 @@ double least_ns(const Interconnect& joined, const RankGroup& group, bool is_all_
     least = std::min(least, ring_ns(joined, group, protocol, is_all_reduce, sent));
     if (is_all_reduce) least = std::min(least, tree_ns(joined, group, protocol, sent));
   }
+  if (is_all_reduce && has_multicast_trees(joined, group))
+    least = std::min(least, multicast_tree_ns(joined, group, sent));
   return least;
+}
+
+// Of an all-reduce of a whole node.
+double curve_ns(const Interconnect& joined, const RankGroup& group, double bytes, double sent) {
+  const double measured = 1e9 * sent / bus_bandwidth(joined.all_reduce, bytes);
+  const bool is_below = bytes < joined.all_reduce.front().bytes;
+  return is_below ? std::min(measured, least_ns(joined, group, true, sent)) : measured;
 }
 
 // Of an all-gather or reduce-scatter on one node.
@@ -173,9 +214,9 @@ Collective collective_of(const Interconnect& joined, const RankGroup& group, Pat
   Collective made;
   const double ring = ring_bandwidth(joined, group);
   const double ns = pattern == Pattern::AllToAll ? all_to_all_ns(joined, group, bytes)
-                    : is_on_curve ? 1e9 * sent / bus_bandwidth(joined.all_reduce, bytes)
-                    : is_on_line  ? gather_ns(joined, group, sent)
-                                  : least_ns(joined, group, is_all_reduce, sent);
+                    : is_on_curve                ? curve_ns(joined, group, bytes, sent)
+                    : is_on_line                 ? gather_ns(joined, group, sent)
+                                                 : least_ns(joined, group, is_all_reduce, sent);
   made.ns = std::max(1.0, ns);
   made.blocks = joined.channels;
   made.moved =

@@ -27,7 +27,11 @@ struct Interconnect {
   double network_bytes_per_second = 0;  ///< of one card
   double channels = 0;                  ///< thread blocks that a collective takes
   double multicast_channels = 0;        ///< … where the switch itself adds up; 0: it cannot
-  std::vector<BusPoint> all_reduce;     ///< measured, rising; may be empty
+  // Of all-reduces in which switches add up and nodes form trees, beside the network: what the
+  // links of a GPU reach, and what one GPU's part of two nodes and of more reaches; 0: unknown.
+  double multicast_bytes_per_second = 0;
+  double multicast_two_nodes = 0, multicast_more_nodes = 0;
+  std::vector<BusPoint> all_reduce;  ///< measured, rising; may be empty
 
   bool operator==(const Interconnect&) const = default;
 };

@@ -86,6 +86,9 @@ TEST(Clusters, HalfOfANetworkOrOfALineIsRefused) {
   EXPECT_EQ(error_without("gather_step_seconds"),
             "my.json: /figures: found half of a line; need gather_base_seconds and "
             "gather_step_seconds");
+  EXPECT_EQ(error_without("multicast_two_nodes"),
+            "my.json: /figures: found a part of multicast's trees; need "
+            "multicast_bytes_per_second, multicast_two_nodes and multicast_more_nodes");
 }
 
 }  // namespace

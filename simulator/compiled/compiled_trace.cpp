@@ -26,7 +26,9 @@ constexpr std::array<std::string_view, 13> families_of_blocks = {
     "gpt2",  "llama",  "phi",    "phi3",     "stablelm", "starcoder2", "olmo2",
     "gemma", "gemma2", "gemma3", "gpt-neox", "bert",     "vit"};
 
-// An algorithm runs in one piece: nothing of the compiler holds local variables.
+// An algorithm runs in one piece: nothing of the compiler holds local variables, and of what the
+// graph does not return nobody else has a name. So autocast's copies of weights are made in it and
+// not cached.
 void forget_frames(const FxRegion& region, Trace& trace) {
   for (std::size_t i = index(region.begin); i < index(region.end); ++i) {
     Op& op = trace.ops[i];
@@ -34,7 +36,8 @@ void forget_frames(const FxRegion& region, Trace& trace) {
     if (op.kind != OpKind::Conv2d) op.also_keeps = 0;  // whose backward is one call in a graph, too
     for (const TensorId output : trace.outputs(op)) {
       OpId& held = trace.tensors[index(output)].held_until;
-      if (held != no_op && held < region.end) held = no_op;
+      const bool is_returned = std::ranges::find(region.outputs, output) != region.outputs.end();
+      if (held != no_op && (held < region.end || !is_returned)) held = no_op;
     }
   }
 }

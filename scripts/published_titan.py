@@ -1,4 +1,4 @@
-"""Rows of LLaMA 3 under torch's fully_shard, as torchtitan trains it; position embeddings' scaling aside."""
+"""Rows of LLaMA 3 under torch's fully_shard, torchtitan's by its own code; position embeddings' scaling aside."""
 import json
 import os
 import re
@@ -17,6 +17,13 @@ def is_compiled(row):
 
 def has_float8(row):
     return "loat8" in str(row.get("notes", "")) + str(row.get("precision", ""))
+
+
+def framework_of_titan(row):
+    """Whose code others ran is not said; transformers' is the default."""
+    if row["source"].startswith("pytorch/torchtitan"):
+        return ["--framework", "torchtitan-compiled" if is_compiled(row) else "torchtitan"]
+    return ["--framework", "torch-compile-blocks-2.6"] if is_compiled(row) else []
 
 
 def refusal_of_titan(row):
@@ -62,4 +69,4 @@ def question_of_titan(program, row, folder, write, cluster):
     return ["compare", write(config), "-b", str(row["micro_batch"]), "-s", str(row["sequence"]), "--precision", "bf16", "--master-weights",
             "--optimizer-form", "fused", "--mesh", mesh, "--shard", "fsdp2", "--cluster", cluster, "--strategies", STRATEGIES[row.get("recompute")],
             "--format", "json"] + device_of_titan(program, row, folder) + (["--sp"] if row.get("sequence_parallel") else []) + (
-                ["--framework", "torch-compile-blocks-2.6"] if is_compiled(row) else []) + (["--linears", "fp8"] if has_float8(row) else [])
+                framework_of_titan(row)) + (["--linears", "fp8"] if has_float8(row) else [])

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "traces/pair_ops.h"
+
 namespace tidemark {
 namespace {
 
@@ -52,6 +54,7 @@ std::optional<AtenCall> named_call(const Trace& trace, const Op& op) {
 bool has_known_calls(const Trace& trace, const Op& op) {
   switch (op.kind) {
     case OpKind::Opaque:
+      return turns_pairs(trace, op);
     case OpKind::MsLayerNorm:
     case OpKind::MsRmsNorm:
     case OpKind::ReGelu2:

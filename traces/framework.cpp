@@ -102,6 +102,26 @@ const std::vector<Framework>& frameworks() {
        .blas_handle_per_thread = true,
        .op_scratch = true,
        .compiles_blocks = true},
+      {.name = "torchtitan",
+       .title = "torchtitan of February 2025, PyTorch 2.6, eager: LLaMA 3 by its own code",
+       .source = "PyTorch as transformers-4.57; torchtitan/models/llama/model.py, norms.py and "
+                 "train.py of pytorch/torchtitan a3e09ad7; real steps: "
+                 "tests/reference/steps_titan.json",
+       .shifts_logits = false,
+       .torchtitan = true,
+       .fp8_weight = Fp8Weight::Kept,
+       .blas_handle_per_thread = true,
+       .op_scratch = true},
+      {.name = "torchtitan-compiled",
+       .title = "… with training.compile: each block by torch.compile, all else eager",
+       .source = "as torchtitan outside of blocks, as torch-compile-2.6 inside; apply_compile() of "
+                 "parallelize_llama.py; real steps: tests/reference/steps_titan_compiled.json",
+       .shifts_logits = false,
+       .torchtitan = true,
+       .fp8_weight = Fp8Weight::Kept,
+       .blas_handle_per_thread = true,
+       .op_scratch = true,
+       .compiles_blocks = true},
       {.name = "transformers-4.51",
        .title = "PyTorch 2.6, eager; transformers 4.48 to 4.52, peft from 0.12",
        .source = "as transformers-4.57, but sdpa_attention.py of 4.51.3 makes its heads contiguous "

@@ -90,6 +90,9 @@ struct Framework {
                                     ///< are copied that lie in no layout that its attention knows,
                                     ///< a loss in one kernel and products in 8 bits are there, and
                                     ///< products keep a workspace
+  bool torchtitan = false;  ///< LLaMA's code is torchtitan's: heads turn as complex numbers, then
+                            ///< keys are repeated, by token; names are given anew from block to
+                            ///< block
   bool grouped_experts = false;  ///< tokens are sorted by expert, whose weights are products' one
                                  ///< operand; else one expert runs after the other
 

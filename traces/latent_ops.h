@@ -3,6 +3,7 @@
 #pragma once
 
 #include "traces/formula.h"
+#include "traces/pair_ops.h"
 #include "traces/trace.h"
 
 namespace tidemark {
@@ -12,11 +13,12 @@ inline constexpr std::string_view turned_queries_operation = "megatron::mla_rope
 /// Heads of keys and values beside each other, what all of them share, tables → whole keys, values.
 inline constexpr std::string_view split_keys_operation = "megatron::mla_rope_kv_split";
 
-/// Of these, and of what sorts pairs: each head and each token by itself.
+/// Of these, and of what sorts or turns pairs: each head and each token by itself.
 inline bool is_of_each_head(const Trace& trace, const Op& op) {
   const OpaqueRow* const row = opaque_row(trace, op);
-  return row && (row->operation == turned_queries_operation ||
-                 row->operation == split_keys_operation || row->computes == Formula::SortPairs);
+  return row &&
+         (row->operation == turned_queries_operation || row->operation == split_keys_operation ||
+          row->computes == Formula::SortPairs || turns_pairs(*row));
 }
 
 }  // namespace tidemark

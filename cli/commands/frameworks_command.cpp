@@ -51,6 +51,8 @@ constexpr std::array rules = {
          "layers are Transformer Engine's: norms, attention, loss, a workspace for products"},
     Rule{"grouped_experts", &Framework::grouped_experts,
          "one product has the weights of all experts, of tokens sorted by expert"},
+    Rule{"torchtitan", &Framework::torchtitan,
+         "LLaMA's code is torchtitan's: heads turn as complex numbers, keys are repeated"},
     Rule{"accumulates_in_place", &Framework::accumulates_in_place,
          "a second gradient is added in place"},
     Rule{"gradients_persist", &Framework::gradients_persist, "gradient buffers stay between steps"},

@@ -72,6 +72,8 @@ Launch launch_of(const LayoutRequest& request, const MeshLayout& layout) {
   return launch;
 }
 
+constexpr std::string_view titan = "torchtitan";
+
 LaunchLine without(std::string_view program, std::string why_not) {
   return {program, "", std::move(why_not)};
 }
@@ -299,7 +301,7 @@ std::optional<std::string_view> titan_precision(const StepOptions& step) {
 }
 
 LaunchLine titan_line(const Launch& launch) {
-  constexpr std::string_view program = "torchtitan";
+  constexpr std::string_view program = titan;
   if (launch.sharing == Sharding::Kind::Megatron)
     return without(program, "it has fully_shard and replicas, no buffers of Megatron-LM");
   if (launch.sharing != Sharding::Kind::Ddp && launch.sharing != Sharding::Kind::Fsdp2)
@@ -458,8 +460,12 @@ LaunchLine accelerate_line(const Launch& launch) {
 std::vector<LaunchLine> launch_lines(const LayoutRequest& request, const MeshLayout& layout) {
   Launch launch = launch_of(request, layout);
   launch.blocks = block_count(request);
-  return {megatron_line(launch), titan_line(launch), deepspeed_line(launch),
-          accelerate_line(launch)};
+  std::vector<LaunchLine> lines = {megatron_line(launch), titan_line(launch),
+                                   deepspeed_line(launch), accelerate_line(launch)};
+  if (!find_framework(launch.step.framework).torchtitan) return lines;
+  for (LaunchLine& line : lines)
+    if (line.program != titan) line = without(line.program, "the network is torchtitan's own code");
+  return lines;
 }
 
 }  // namespace tidemark::cli

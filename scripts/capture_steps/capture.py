@@ -65,6 +65,9 @@ Learned prompts (steps_prompts.json):
 Learned keys and values (steps_prefix.json):
     --cases scripts/capture_steps/prefix_cases.py
 
+LLaMA by torchtitan's own code (steps_titan.json):
+    --cases scripts/capture_steps/titan_cases.py
+
 Preferences (steps_dpo.json), which need trl 1.16.0, whose kernels are not launched, and no torchao:
     --cases scripts/capture_steps/dpo_cases.py
 
@@ -155,6 +158,8 @@ def build_model(case):
     import torch
     import transformers
 
+    if case.get("network") == "torchtitan":
+        return build_titan(case)
     attention = "eager" if case["attention"] == "math" else "sdpa"
     model_class = getattr(transformers, case.get("class") or HEADS[case["config"]["model_type"]])
     fields = {key: value for key, value in case["config"].items() if key != "model_type"}
@@ -191,6 +196,17 @@ def build_model(case):
         if "lora" in case:
             model.enable_input_require_grads()
     return model.train()
+
+
+def build_titan(case):
+    sys.path.insert(0, str(HERE))
+    import titan
+
+    model = titan.build(case)
+    if case.get("checkpoint"):
+        policy = dict(context_fn=keep_every_second_product) if case["checkpoint"] == "op" else {}
+        titan.wrap(model, **policy)
+    return model
 
 
 def keep_every_second_product():
@@ -364,7 +380,7 @@ def build_inputs(case, model):
         inputs["end_positions"] = torch.zeros_like(inputs["start_positions"])
         del inputs["labels"]
     # As a tokenizer hands it over. Without it, transformers 4.53 to 4.57 take every batch for packed.
-    if kind != "siglip_text_model":  # whose tokenizer hands over none
+    if kind != "siglip_text_model" and "network" not in case:  # whose tokenizers hand over none
         inputs["attention_mask"] = torch.ones_like(ids)
     if case.get("padded"):
         inputs["attention_mask"][0, -1] = 0

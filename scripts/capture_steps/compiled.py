@@ -5,6 +5,7 @@
     venv/bin/python scripts/capture_steps/compiled.py --blocks > tests/reference/steps_compiled_blocks.json
     venv/bin/python scripts/capture_steps/compiled.py --replicas > tests/reference/steps_compiled_replicas.json
     venv/bin/python scripts/capture_steps/compiled.py --float8 > tests/reference/steps_compiled_float8.json
+    venv/bin/python scripts/capture_steps/compiled.py --titan > tests/reference/steps_titan_compiled.json
 
 The models, inputs and libraries are those of capture.py. Dynamo traces the model with its loss,
 AOTAutograd divides forward and backward by its min-cut partitioner, Inductor writes code, and that
@@ -16,7 +17,7 @@ With --blocks each block of the model is compiled by itself, as torchtitan does 
 checkpoints first, where the case has them. All else of the model is eager code. With --replicas
 the step is of one of several ranks, whose wrappers (measure_replicas.py) stand around such blocks:
 what is saved is not measured of these. With --float8 linears of such blocks are torchao's (0.9) in
-eight bits.
+eight bits. With --titan the network is torchtitan's LLaMA (titan.py).
 
 Per case:
   saved       bytes of storages that nodes of graphs and of eager operators hold; parameters and
@@ -252,6 +253,7 @@ def main():
     parser.add_argument("--blocks", action="store_true", help="each block is compiled by itself")
     parser.add_argument("--replicas", action="store_true", help="… of ranks that share parameters")
     parser.add_argument("--float8", action="store_true", help="… whose linears multiply in eight bits")
+    parser.add_argument("--titan", action="store_true", help="each block of torchtitan's LLaMA")
     parser.add_argument("--draw", help="a file that joint graphs are written to")
     arguments = parser.parse_args()
     if os.environ.get("TIDEMARK_STAND_IN") != "ready":
@@ -263,12 +265,15 @@ def main():
     torch.set_num_threads(1)
     packages = ("torch", "transformers") + (("torchao",) if arguments.float8 else ())
     versions = {name: importlib.metadata.version(name) for name in packages}
-    compiled = "blocks" if arguments.blocks or arguments.replicas or arguments.float8 else "model"
-    cases = "compiled_replica_cases.py" if arguments.replicas else \
+    by_blocks = arguments.blocks or arguments.replicas or arguments.float8 or arguments.titan
+    compiled = "blocks" if by_blocks else "model"
+    cases = "titan_cases.py" if arguments.titan else \
+        "compiled_replica_cases.py" if arguments.replicas else \
         "compiled_float8_cases.py" if arguments.float8 else \
         "compiled_block_cases.py" if arguments.blocks else "compiled_cases.py"
     rows = []
-    for case in runpy.run_path(str(HERE / cases))["CASES"]:
+    listed = runpy.run_path(str(HERE / cases))
+    for case in listed["CASES"] + listed.get("REPLICAS", []):
         if not re.search(arguments.only, case["name"]):
             continue
         result = measure_in_child({**case, "compiled": compiled, "draw": arguments.draw})

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "simulator/compiled/fx_builder.h"
 #include "traces/fp8_linear.h"
+#include "traces/pair_ops.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -54,6 +55,7 @@ class FxTracer : FxBuilder {
   void drop_path();
   void add_or_mul();
   void rope();
+  void turn_pairs();
   void moved(std::string_view name, FxKind kind);
   void from_output(std::string_view name);
   void exchange();
@@ -132,6 +134,7 @@ void FxTracer::call() {
       break;
     case OpKind::Opaque:
       if (is_float8_linear(trace_, op())) return float8_linear();
+      if (turns_pairs(trace_, op())) return turn_pairs();
       if (opaque_row(trace_, op())->computes != Formula::Zeros) break;
       return make(0, full(0, output(0)));
   }
@@ -428,6 +431,13 @@ void FxTracer::rope() {
   const FxId other = pointwise("mul", {cast(turned, dtype), sine}, shape, dtype);
   make(0, pointwise("add", {first, other}));
   if (wants(0)) read(cosine), read(sine);
+}
+
+// Inductor calls ATen for complex numbers, which wants them in memory. The backward turns back.
+void FxTracer::turn_pairs() {
+  const FxId x = input(0), waves = input(1);
+  make(0, kernel("mul", {x, waves}, output(0).shape, output(0).dtype));
+  if (wants(0)) read_by_kernel(waves);
 }
 
 }  // namespace

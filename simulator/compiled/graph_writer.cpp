@@ -15,6 +15,7 @@
 #include "simulator/compiled/float8_rows.h"
 #include "simulator/compiled/partition.h"
 #include "traces/fp8_linear.h"
+#include "traces/pair_ops.h"
 
 namespace tidemark {
 namespace {
@@ -30,7 +31,7 @@ bool is_exchange(OpKind kind) {
 
 bool is_kernel(const Trace& trace, const Op& op) {
   return is_product(row_of(op.kind).work) || op.kind == OpKind::Embedding || is_exchange(op.kind) ||
-         is_float8_linear(trace, op);
+         is_float8_linear(trace, op) || turns_pairs(trace, op);
 }
 
 // transformers' model returns its logits beside the loss. Nobody uses their gradient, so autograd

@@ -6,12 +6,13 @@
 #include <algorithm>
 
 #include "base/quoted.h"
+#include "traces/pair_ops.h"
 
 namespace tidemark {
 
 bool is_time_guessed(const Trace& trace, const Op& op, std::uint32_t gradients) {
   const OpaqueRow* row = opaque_row(trace, op);
-  if (!row) return false;
+  if (!row || turns_pairs(*row)) return false;  // which are one walk
   return !row->forward.is_known() || (gradients != 0 && !row->backward.is_known());
 }
 

@@ -206,6 +206,17 @@ TEST(Launch, SaysCompiledBlocksToTorchtitan) {
   EXPECT_EQ(compiled(zero3).told("DeepSpeed"), "none: what is compiled is written in the script");
 }
 
+// Which is whose network it is.
+TEST(Launch, SaysTorchtitansOwnNetworkToTorchtitanAlone) {
+  Asked asked(fsdp2);
+  asked.ranks(Axis::Data, 4).request.scenario.step.framework = "torchtitan";
+  EXPECT_THAT(asked.titan(), EndsWith("--activation_checkpoint.mode none"));
+  for (const char* other : {"accelerate", "DeepSpeed", "Megatron-LM"})
+    EXPECT_EQ(asked.told(other), "none: the network is torchtitan's own code") << other;
+  asked.request.scenario.step.framework = "torchtitan-compiled";
+  EXPECT_THAT(asked.titan(), EndsWith(" --compile.enable"));
+}
+
 TEST(Launch, SaysFusedLossesToMegatron) {
   Asked asked(megatron);
   asked.ranks(Axis::Data, 4).request.scenario.step.loss = parse_token_loss("fused");

@@ -192,7 +192,7 @@ std::vector<MeasuredStep> measured_steps(const std::string& fixture) {
   const std::string transformers(versions.at("transformers").text());
   const bool is_newest = transformers.starts_with("5.");  // a row for each version of PyTorch
   const bool keeps_workspaces = versions.at("torch").text().starts_with("2.11");
-  const std::string framework =
+  const std::string of_transformers =
       "transformers-" + (is_newest ? (keeps_workspaces ? "5.17" : "5")
                                    : transformers.substr(0, transformers.rfind('.')));
   std::vector<MeasuredStep> steps;
@@ -204,7 +204,7 @@ std::vector<MeasuredStep> measured_steps(const std::string& fixture) {
                       .measured = measured_bytes(view),
                       .predicted = {},
                       .replayed = {}};
-    step.options.framework = framework;
+    step.options.framework = view.find("network") ? "torchtitan" : of_transformers;
     const ModelConfig config = read_model_config(view.at("config").text(), step.name).config;
     step.predicted = predicted_bytes(step, std::make_shared<const Trace>(build_trace(
                                                {step.name, "", "", "", config},
@@ -230,7 +230,7 @@ std::vector<MeasuredStep> compiled_steps(const std::string& fixture) {
                       .measured = measured_bytes(view),
                       .predicted = {},
                       .replayed = {}};
-    step.options.framework = framework;
+    step.options.framework = view.find("network") ? "torchtitan-compiled" : framework;
     const ModelConfig config = read_model_config(view.at("config").text(), step.name).config;
     const auto trace = std::make_shared<const Trace>(build_rank_trace(
         {step.name, "", "", "", config}, as_run_on(find_device(step.device), step.options)));

@@ -8,6 +8,7 @@
 #include "traces/models/head_norms.h"
 #include "traces/models/head_order.h"
 #include "traces/models/liger.h"
+#include "traces/models/titan.h"
 
 namespace tidemark {
 namespace {
@@ -506,6 +507,8 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
     const auto turned =
         liger_rope(b, name + ".rope", {heads.q, heads.k}, config.cosine, config.sine);
     heads.q = turned[0], heads.k = turned[1];
+  } else if (config.turns_pairs) {
+    heads = titan_heads(b, name, heads, config.cosine);
   } else if (config.cosine != no_tensor) {
     heads.q = rotate(b, name + ".q_rope", heads.q, config);
     heads.k = rotate(b, name + ".k_rope", heads.k, config);

@@ -70,6 +70,8 @@ struct AttentionConfig {
   TensorId cosine = no_tensor;  ///< rotary tables; no_tensor = none
   TensorId sine = no_tensor;
   std::int64_t rotary_width = 0;  ///< leading elements of a head that turn; 0 = all
+  bool turns_pairs = false;       ///< neighbours are complex numbers, in fp32, by a table of both
+                                  ///< waves (torchtitan)
   bool joins_nothing = false;     ///< a head that turns whole is joined with an empty rest (Phi-3)
   bool rounds_rotated = false;    ///< to the dtype before (OLMo-2)
   HeadNorm head_norm = HeadNorm::None;

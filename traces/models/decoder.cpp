@@ -11,6 +11,7 @@
 #include "traces/models/liger.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
+#include "traces/models/titan.h"
 
 namespace tidemark {
 namespace {
@@ -169,6 +170,7 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
       .probabilities_as_query = !config.plain_scores,
       .dropout = b.dropout_probability(config.attention_dropout),
       .rotary_width = config.rotary_width,
+      .turns_pairs = config.turns_pairs,
       .joins_nothing = config.joins_nothing,
       .rounds_rotated = config.rotates_in_fp32,
       .head_norm = config.head_norm,
@@ -205,7 +207,8 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
     attention.cosine = view.tables->cosine, attention.sine = view.tables->sine;
     return attention;
   }
-  if (config.latent.turn == LatentTurn::Complex) {  // a wave and its cosine beside each other
+  // A wave and its cosine beside each other.
+  if (config.latent.turn == LatentTurn::Complex || config.turns_pairs) {
     attention.cosine = b.input("rope.waves" + suffix, table, DType::Float32,
                                fill::RotaryTable{fill::Wave::Pairs, view.rotary});
     return attention;
@@ -232,7 +235,7 @@ TensorId embed(TraceBuilder& b, TensorId ids, TensorId table, const DecoderConfi
   TensorId x = b.with_prompt(b.embedding("embed", ids, table));
   if (config.embedding_width) x = b.linear("project_in", x, config.width, false);
   const bool is_whole = b.step().mesh[Axis::Tensor] == 1;  // else ranks sum what they look up
-  if (is_whole && !config.table_scales) b.local(x);
+  if (is_whole && !config.table_scales && !b.framework().torchtitan) b.local(x);
   if (config.embedding_factor != 1) x = b.scale("embed.scale", x, config.embedding_factor);
   if (is_whole && config.table_scales) b.local(x);
   if (config.learned_positions) x = with_positions(b, x, config);
@@ -385,7 +388,7 @@ HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int6
     return hidden;
   }
   b.end_function();
-  return {b.local(x), table};
+  return {b.framework().torchtitan ? x : b.local(x), table};  // whose model has a name for it alone
 }
 
 // Up to transformers 4.57 Nemotron-H's class is that of NVIDIA's own file, which comes with the
@@ -395,6 +398,7 @@ DecoderConfig in_version(const TraceBuilder& b, DecoderConfig config) {
   const bool is_of_transformers = config.latent.turn < LatentTurn::Called;
   if (b.framework().megatron && config.latent.key_rank > 0 && is_of_transformers)
     config.latent.turn = LatentTurn::Fused;
+  config.turns_pairs = b.framework().torchtitan && is_titans_llama(config);
   if (config.family != "nemotron-h") return config;
   if (b.framework().megatron) {
     config.own_attention = false;

@@ -25,7 +25,9 @@ HeadOrder head_order(const TraceBuilder& b, TensorId heads) {
   const Op* op = producer(b.trace(), heads);
   if (op == nullptr || splits_heads(b.trace(), *op)) return HeadOrder::ByToken;
   const OpKind kind = op->kind;
-  if (kind == OpKind::Copy || kind == OpKind::Concat || kind == OpKind::RepeatHeads)
+  const bool is_by_token = kind == OpKind::RepeatHeads && b.framework().torchtitan;
+  if (kind == OpKind::Copy || kind == OpKind::Concat ||
+      (kind == OpKind::RepeatHeads && !is_by_token))
     return HeadOrder::ByHead;
   return head_order(b, b.trace().inputs(*op)[0]);
 }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "traces/latent_ops.h"
+#include "traces/models/titan.h"
 
 namespace tidemark {
 namespace {
@@ -44,13 +45,7 @@ struct Latent {
   // Pairs are complex numbers, and so are those that they are multiplied by: a table of both waves.
   TensorId turned_complex(const std::string& which, TensorId x) const {
     const TensorId wide = b.local(b.cast(name + which + ".float", x, DType::Float32));
-    const OutputSpec product{"", b.shape(x), DType::Float32};
-    const TensorId y =
-        b.opaque(name + which + "_rope", std::array{wide, attention.cosine}, std::span(&product, 1),
-                 {.operation = "aten::mul",
-                  .gradients = 1,
-                  .saved = input_bit(1),
-                  .computes = Formula::TurnPairs});
+    const TensorId y = turn_pairs(b, name + which + "_rope", wide, attention.cosine);
     return b.cast(name + which + ".round", y, b[x].dtype);
   }
 

@@ -248,6 +248,7 @@ struct DecoderConfig {
   std::int64_t embedding_width = 0;  ///< of the table, if products go from and to it (OPT-350M)
   std::int64_t rotary_width = 0;     ///< leading elements of a head that turn; 0 = all
   bool joins_nothing = false;        ///< as in AttentionConfig
+  bool turns_pairs = false;          ///< as in AttentionConfig
   bool rotates_in_fp32 = false;      ///< the tables are fp32, q and k rounded after
   double embedding_factor = 1;       ///< of what the table holds
   bool table_scales = false;         ///< … by the table's own module (Gemma 3)

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/traces/small_trace.h"
+#include "traces/models/titan.h"
 #include "traces/presets.h"
 
 namespace tidemark::fx_graph_test {
@@ -247,6 +248,18 @@ TEST(FxGraph, OfWhatNobodyKnowsIsRefusedWithAWayOut) {
     EXPECT_THAT(error.what(), testing::HasSubstr("odd, aten::odd, is not known here"));
     EXPECT_THAT(error.what(), testing::HasSubstr("tidemark capture"));
   }
+}
+
+// ATen's product, whose operands lie in memory; the backward turns by the table.
+TEST(FxGraph, OfTurnedPairsIsAKernelThatReadsTheTableAgain) {
+  const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
+    return turn_pairs(b, "turned", b.silu("silu", x), b.input("waves", {2, 8}, DType::Float32));
+  });
+  EXPECT_THAT(read_by(trace, "turned", true), ElementsAre("waves"));
+  EXPECT_THAT(read_by(trace, "turned", false), IsEmpty());
+  const FxGraph graph = fx_graph_of(trace, whole_step(trace));
+  const FxId made = graph.by_tensor[index(trace.outputs(trace[op_named(trace, "turned")])[0])];
+  EXPECT_EQ(graph[made].kind, FxKind::Kernel);
 }
 
 }  // namespace

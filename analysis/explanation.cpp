@@ -5,7 +5,6 @@
 
 #include "analysis/export/stacks.h"
 #include "analysis/pipeline_timeline.h"
-#include "analysis/rank_report.h"
 #include "simulator/needs.h"
 
 namespace tidemark {
@@ -98,20 +97,6 @@ void group_decisions(Explanation& explanation, const Needs& needs) {
   std::ranges::stable_sort(explanation.decisions, std::greater(), &DecisionGroup::bytes);
 }
 
-// The strategy of the scenario; a pipeline's stage on the clock of its pipeline, as the step's
-// time.
-Evaluation evaluation_of(const Scenario& scenario, const MemoryBudget& budget) {
-  RankEvaluations all =
-      evaluate_all_ranks(traces_of(scenario), scenario.strategies.front(), scenario.device, budget);
-  if (all.classes.size() == 1) return std::move(all.classes.front());
-  const std::size_t shown = shown_rank(all, scenario.step.rank);
-  Evaluation& stage = all.classes[shown];
-  stage.timeline =
-      on_pipeline_clock(*stage.planned.trace, stage.schedule, stage.timeline,
-                        all.pipeline.passes[shown], all.pipeline.total, stage.report.step);
-  return std::move(stage);
-}
-
 }  // namespace
 
 Explanation explain(const Scenario& scenario) {
@@ -121,7 +106,9 @@ Explanation explain(const Scenario& scenario) {
     both.strategies = {parse_strategy(reference_strategy().name), strategy};
   Explanation explanation;
   explanation.comparison = compare(both);
-  explanation.evaluation = evaluation_of(scenario, explanation.comparison.budget);
+  explanation.evaluation =
+      evaluate_on_pipeline_clock(traces_of(scenario), strategy, scenario.device,
+                                 explanation.comparison.budget, scenario.step.rank);
   Report& report = explanation.evaluation.report;
   if (!report.applies) return explanation;
   report = explanation.comparison.rows.back();  // with what was saved against vanilla

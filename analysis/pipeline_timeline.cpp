@@ -116,4 +116,17 @@ Timeline on_pipeline_clock(const Trace& trace, const Schedule& schedule, const T
   return made;
 }
 
+Evaluation evaluate_on_pipeline_clock(std::span<const std::shared_ptr<const Trace>> traces,
+                                      const StrategySpec& strategy, const Device& device,
+                                      const MemoryBudget& budget, std::optional<RankClass> rank) {
+  RankEvaluations all = evaluate_all_ranks(traces, strategy, device, budget);
+  if (all.classes.size() == 1) return std::move(all.classes.front());
+  const std::size_t shown = shown_rank(all, rank);
+  Evaluation& stage = all.classes[shown];
+  stage.timeline =
+      on_pipeline_clock(*stage.planned.trace, stage.schedule, stage.timeline,
+                        all.pipeline.passes[shown], all.pipeline.total, stage.report.step);
+  return std::move(stage);
+}
+
 }  // namespace tidemark

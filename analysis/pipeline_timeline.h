@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "analysis/rank_report.h"
 #include "simulator/parallel/pipeline_clock.h"
 #include "simulator/schedule.h"
 #include "simulator/timeline.h"
@@ -22,5 +23,10 @@ namespace tidemark {
 Timeline on_pipeline_clock(const Trace& trace, const Schedule& schedule, const Timeline& alone,
                            const std::vector<PipelinePass>& passes, Nanoseconds total,
                            Nanoseconds step);
+
+/// evaluate_ranks(), with the timeline of a pipeline's stage on the clock of its pipeline.
+Evaluation evaluate_on_pipeline_clock(std::span<const std::shared_ptr<const Trace>> traces,
+                                      const StrategySpec& strategy, const Device& device,
+                                      const MemoryBudget& budget, std::optional<RankClass> rank);
 
 }  // namespace tidemark

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/pipeline_timeline.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "simulator/arena.h"
@@ -27,13 +28,14 @@ Recording recording_of(const Evaluation& evaluation, const Device& device) {
 
 std::vector<Recording> recordings_of(const Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
-  const auto trace = trace_of(scenario);
+  const auto traces = traces_of(scenario);
   std::vector<StrategySpec> strategies;
   for (std::size_t row = 0; row < comparison.rows.size(); ++row)
     if (comparison.rows[row].applies) strategies.push_back(scenario.strategies[row]);
   std::vector<Recording> recordings(strategies.size());
   parallel_for(strategies.size(), [&](std::size_t i) {
-    recordings[i] = recording_of(evaluate(trace, strategies[i], scenario.device, comparison.budget),
+    recordings[i] = recording_of(evaluate_on_pipeline_clock(traces, strategies[i], scenario.device,
+                                                            comparison.budget, scenario.step.rank),
                                  scenario.device);
   });
   return recordings;

@@ -5,6 +5,7 @@
 
 #include "analysis/explanation.h"
 #include "analysis/item_facts.h"
+#include "analysis/recording/predicted_recording.h"
 #include "tests/cli/program.h"
 #include "traces/presets.h"
 
@@ -73,6 +74,9 @@ TEST(ExplanationOfAStage, IsOnTheClockOfItsPipeline) {
   }
   EXPECT_GT(explanation.report().bubble, timeline.duration / 5);
   EXPECT_GE(pauses, explanation.report().bubble);
+  const std::vector<Recording> pages = recordings_of(explanation.comparison);
+  ASSERT_EQ(pages.size(), 1u);
+  EXPECT_EQ(pages.front().timeline.duration, explanation.report().step);
 }
 
 // Two buffers of 3 and 5 bytes beside 10 persistent ones; the step lasts 100 ns:

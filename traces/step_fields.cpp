@@ -97,8 +97,8 @@ StepField in_known_framework(StepField row) {
     const Framework& framework = find_framework(step.framework);
     if (framework.fp8_weight == Fp8Weight::Unknown && !framework.transformer_engine)
       return fmt::format(
-          "{} has no linears in eight bits that are known (transformers-4.57, -5 and "
-          "torch-compile-blocks-2.6 have torchao's, megatron Transformer Engine's)",
+          "{} has no linears in eight bits that are known (transformers-4.57, -5, "
+          "torch-compile-blocks-2.6 and torchtitan have torchao's, megatron Transformer Engine's)",
           step.framework);
     if (step.linears->math != LinearMath::Fp8 && !framework.transformer_engine)
       return fmt::format(

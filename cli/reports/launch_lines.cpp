@@ -345,6 +345,7 @@ LaunchLine titan_line(const Launch& launch) {
                           ? "selective --activation_checkpoint.selective_ac_option op"
                           : "none");
   if (compiles_blocks(launch)) line += " --compile.enable";
+  if (launch.step.linears) line += " --model.converters quantize.linear.float8";
   return {program, line, ""};
 }
 

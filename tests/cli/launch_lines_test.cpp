@@ -201,6 +201,10 @@ TEST(Launch, SaysCompiledBlocksToTorchtitan) {
     return asked;
   };
   EXPECT_THAT(compiled(fsdp2).titan(), EndsWith(" --compile.enable"));
+  Asked coded = compiled(fsdp2);
+  coded.request.scenario.step.linears = CodedLinears{LinearMath::Fp8};
+  EXPECT_THAT(coded.titan(),
+              EndsWith(" --compile.enable --model.converters quantize.linear.float8"));
   EXPECT_THAT(Asked(fsdp2).ranks(Axis::Data, 4).titan(), Not(HasSubstr("compile")));
   EXPECT_EQ(compiled(fsdp2).told("accelerate"), "none: what is compiled is written in the script");
   EXPECT_EQ(compiled(zero3).told("DeepSpeed"), "none: what is compiled is written in the script");

@@ -188,7 +188,9 @@ TEST(UnevenStages, AreAllBlocksAndNearlyAlike) {
       EXPECT_GE(counts.back(), 1);
       EXPECT_LE(counts.back(), counts.front());
       EXPECT_LE(counts.front() - counts.back(), 1);
-      if (stages > 2) EXPECT_LE(counts.front(), counts[1] + 1);
+      if (stages > 2) {
+        EXPECT_LE(counts.front(), counts[1] + 1);
+      }
     }
   EXPECT_GT(found, 1000);
 }

@@ -67,6 +67,28 @@ void note_other_code(Comparison& comparison) {
                   printable(scenario.model.name, 200), scenario.step.framework));
 }
 
+// transformers leaves these weights out.
+void note_further_tokens(Comparison& comparison) {
+  const Scenario& scenario = comparison.scenario;
+  const auto* const decoder = std::get_if<DecoderConfig>(&scenario.model.config);
+  if (scenario.trace || !decoder || decoder->further_tokens == 0 ||
+      find_framework(scenario.step.framework).megatron)
+    return;
+  comparison.notes.push_back(fmt::format(
+      "further tokens that {} predicts ({}) are trained with --framework megatron alone",
+      printable(scenario.model.name, 200), decoder->further_tokens));
+}
+
+// Nobody sends it anything, and it waits for nobody.
+void note_stage_alone(Comparison& comparison) {
+  const Scenario& scenario = comparison.scenario;
+  if (!scenario.trace || scenario.trace->step.mesh[Axis::Pipeline] == 1) return;
+  comparison.notes.push_back(fmt::format(
+      "{} is of one stage: its memory is that of the pipeline's, its time has no waits for others "
+      "(name the model for those)",
+      printable(scenario.model.name, 200)));
+}
+
 void describe(const Trace& trace, Comparison& comparison) {
   const auto fused = std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind);
   comparison.notes = kernel_notes(trace, comparison.scenario.device);
@@ -75,6 +97,8 @@ void describe(const Trace& trace, Comparison& comparison) {
                                ? Attention::MemoryEfficient
                                : Attention::Flash;
   note_other_code(comparison);
+  note_further_tokens(comparison);
+  note_stage_alone(comparison);
   for (std::string& line : idle_options(trace.step)) comparison.notes.push_back(std::move(line));
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;

@@ -30,10 +30,12 @@ std::vector<std::optional<FoundPlan>> plans_for(const StageSearches& searches,
   return found;
 }
 
-/// A stage's passes, all micro-batches, when everything is kept.
+/// A stage's passes, all micro-batches, of the reference, which keeps everything but what
+/// tensor-parallel ranks have gathered.
 struct StageBusy {
   std::vector<ChunkTimes> chunks;
-  Nanoseconds more{};  ///< that its backwards take at least, by its bound
+  Nanoseconds more{};  ///< that its backwards take at least, by its bound; less than 0: a plan may
+                       ///< keep what they gather again
   Nanoseconds behind{};
 };
 
@@ -42,8 +44,7 @@ std::vector<StageBusy> busy_of(const Planning& planning, const RankEvaluations& 
   for (std::size_t s = 0; s < vanilla.classes.size(); ++s) {
     const Evaluation& made = vanilla.classes[s];
     const StepTimes times = times_of(*made.planned.trace, made.schedule, made.timeline);
-    const Nanoseconds more = planning.stages[s].lower_bound - times.duration;
-    stages.push_back({times.chunks, std::max(Nanoseconds{}, more), times.behind});
+    stages.push_back({times.chunks, planning.stages[s].lower_bound - times.duration, times.behind});
   }
   return stages;
 }
@@ -53,13 +54,14 @@ Nanoseconds clock_of_single_chunks(const StepOptions& step, const std::vector<St
   std::vector<ChunkTimes> chunks;
   for (const StageBusy& stage : stages) {
     const ChunkTimes& all = stage.chunks.front();
-    chunks.push_back({all.forward / batches, (all.backward + stage.more) / batches});
+    const Nanoseconds backward = std::max(Nanoseconds{}, all.backward + stage.more);
+    chunks.push_back({all.forward / batches, backward / batches});
   }
   return run_pipeline(step.schedule.value_or(PipelineSchedule()), chunks, batches).total;
 }
 
-// Which of a stage's chunks recompute is for the plan to say. But before its first pass those
-// before it have theirs, and so they have behind its last one.
+// Which of a stage's chunks recompute, or gather nothing again, is for the plan to say. But before
+// its first pass those before it have theirs, and so they have behind its last one.
 Nanoseconds clock_of_chunks(const StepOptions& step, const std::vector<StageBusy>& stages) {
   const std::int64_t batches = step.accumulate.count;
   Nanoseconds most{}, around{};
@@ -67,19 +69,24 @@ Nanoseconds clock_of_chunks(const StepOptions& step, const std::vector<StageBusy
     Nanoseconds busy = stage.more;
     for (const ChunkTimes& chunk : stage.chunks) busy += chunk.forward + chunk.backward;
     most = std::max(most, around + busy);
-    around += (stage.chunks.front().forward + stage.chunks.front().backward) / batches;
+    const ChunkTimes& first = stage.chunks.front();
+    const Nanoseconds less = std::min(Nanoseconds{}, stage.more);
+    around += (first.forward + std::max(Nanoseconds{}, first.backward + less)) / batches;
   }
   return most;
 }
 
-// Each stage is busy in its backwards at least for what its bound is above vanilla.
+// Each stage is busy in its backwards at least for what its bound is above the reference, or below.
 Nanoseconds bound_of_all(const Planning& planning, const RankEvaluations& vanilla) {
   const StepOptions& step = planning.trace->step;
   const std::vector<StageBusy> stages = busy_of(planning, vanilla);
   Nanoseconds behind{};
   for (const StageBusy& stage : stages) behind = std::max(behind, stage.behind);
   if (stages.front().chunks.size() == 1) return clock_of_single_chunks(step, stages) + behind;
-  return std::max(vanilla.pipeline.total, clock_of_chunks(step, stages)) + behind;
+  const Nanoseconds clock = clock_of_chunks(step, stages);
+  const bool may_be_shorter = std::ranges::any_of(
+      stages, [](const StageBusy& stage) { return stage.more < Nanoseconds{}; });
+  return (may_be_shorter ? clock : std::max(vanilla.pipeline.total, clock)) + behind;
 }
 
 void certify(const StageSearches& searches, Planning& planning) {

@@ -14,6 +14,8 @@
 #include "cli/commands/search_records.h"
 #include "cli/reports/print_search.h"
 #include "simulator/parallel/cluster.h"
+#include "traces/models/model_config.h"
+#include "traces/trace_builder.h"
 
 namespace tidemark::cli {
 namespace {
@@ -74,6 +76,11 @@ LayoutRequest search_request(const Options& options) {
   const StepOptions& step = request.scenario.step;
   if (const std::string defect = expert_form_defect(step); !defect.empty())
     throw UsageError("--ep-form: " + defect);
+  require_used_options(build_trace(request.scenario.model, step_in(request, MeshLayout())));
+  if (find_framework(step.framework).torchtitan)  // which has no others
+    std::erase_if(request.shardings, [](const Sharding& sharding) {
+      return sharding.kind != Sharding::Kind::Ddp && sharding.kind != Sharding::Kind::Fsdp2;
+    });
   if (step.shard) request.shardings = {*step.shard};
   if (step.schedule) request.schedules = {*step.schedule};
   if (options.top)

@@ -72,7 +72,7 @@ Launch launch_of(const LayoutRequest& request, const MeshLayout& layout) {
   return launch;
 }
 
-constexpr std::string_view titan = "torchtitan";
+constexpr std::string_view titan = "torchtitan", accelerate = "accelerate";
 
 LaunchLine without(std::string_view program, std::string why_not) {
   return {program, "", std::move(why_not)};
@@ -428,7 +428,7 @@ std::string fsdp_options(const Sharding& sharding, std::int64_t ranks) {
 }
 
 LaunchLine accelerate_line(const Launch& launch) {
-  constexpr std::string_view program = "accelerate";
+  constexpr std::string_view program = accelerate;
   if (launch.size(Axis::Tensor) * launch.size(Axis::Context) * launch.size(Axis::Pipeline) > 1)
     return without(program, "of these layouts it launches replicas only");
   if (launch.sharing == Sharding::Kind::Megatron)
@@ -463,9 +463,13 @@ std::vector<LaunchLine> launch_lines(const LayoutRequest& request, const MeshLay
   launch.blocks = block_count(request);
   std::vector<LaunchLine> lines = {megatron_line(launch), titan_line(launch),
                                    deepspeed_line(launch), accelerate_line(launch)};
-  if (!find_framework(launch.step.framework).torchtitan) return lines;
-  for (LaunchLine& line : lines)
-    if (line.program != titan) line = without(line.program, "the network is torchtitan's own code");
+  const Framework& framework = find_framework(launch.step.framework);
+  for (LaunchLine& line : lines) {
+    if (framework.torchtitan && line.program != titan)
+      line = without(line.program, "the network is torchtitan's own code");
+    if (framework.megatron && (line.program == titan || line.program == accelerate))
+      line = without(line.program, "the network is Megatron-LM's own code");
+  }
   return lines;
 }
 

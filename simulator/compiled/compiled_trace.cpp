@@ -97,7 +97,8 @@ void refuse_ranks(const StepOptions& step, bool compiles_blocks) {
     throw UsageError(fmt::format(
         "--framework {}: what stages of compiled blocks exchange is not known here (leave pp out "
         "of --mesh, or plan the eager step: --framework {})",
-        step.framework, default_framework));
+        step.framework,
+        find_framework(step.framework).torchtitan ? "torchtitan" : default_framework));
   if (!compiles_blocks && (!step.mesh.is_one() || step.ddp))
     throw UsageError(fmt::format(
         "--framework {}: what torch.compile makes of a step of several ranks is not known here "

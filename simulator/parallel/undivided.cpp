@@ -44,6 +44,8 @@ std::string undivided(const Trace& trace, Axis axis) {
     return fmt::format(
         "experts as transformers runs them are not shared by {} ranks (take --framework megatron)",
         name);
+  if (!is_tensor && trace.family == "megatron-t5")
+    return "Megatron-LM's T5 gives each context rank whole sequences (take cp=1)";
   if (has_relative_positions(trace))
     return fmt::format("relative positions are of all {} (take {}=1)",
                        is_tensor ? "heads" : "pairs of tokens", name);

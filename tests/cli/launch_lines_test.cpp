@@ -210,6 +210,13 @@ TEST(Launch, SaysCompiledBlocksToTorchtitan) {
   EXPECT_EQ(compiled(zero3).told("DeepSpeed"), "none: what is compiled is written in the script");
 }
 
+TEST(Launch, SaysMegatronsOwnNetworkToMegatronAlone) {
+  Asked asked(fsdp2);
+  asked.ranks(Axis::Data, 4).request.scenario.step.framework = "megatron";
+  for (const char* other : {"accelerate", "torchtitan"})
+    EXPECT_EQ(asked.told(other), "none: the network is Megatron-LM's own code") << other;
+}
+
 // Which is whose network it is.
 TEST(Launch, SaysTorchtitansOwnNetworkToTorchtitanAlone) {
   Asked asked(fsdp2);

@@ -98,5 +98,47 @@ TEST(TraceOfARank, AsksForUnitsThatItsLinearsNeed) {
                          "has no units for such products (use --device b200, b300, gb200, gb300)"));
 }
 
+TEST(TraceOfARank, OfAPipelineWaitsForNobody) {
+  const Folder folder;
+  const std::string trace = folder / "x.trace.json";
+  const std::string step = " -b 1 -s 16 --accumulate 2 --mesh pp=2 --rank pp1";
+  ASSERT_EQ(tidemark("trace gpt2" + step + " -o " + trace).exit_code, 0);
+  const std::string words = "its time has no waits for others (name the model for those)";
+  EXPECT_THAT(tidemark("compare " + trace + " --strategies vanilla").output,
+              testing::HasSubstr(words));
+  EXPECT_THAT(tidemark("compare gpt2 --strategies vanilla" + step).output,
+              testing::Not(testing::HasSubstr(words)));
+}
+
+TEST(FurtherTokens, AreSaidToBeMegatrons) {
+  const Folder folder;
+  const std::string config = folder / "config.json";
+  write_text(config, R"({"model_type": "megatron-gpt", "num_layers": 2, "hidden_size": 64,
+                         "num_attention_heads": 4, "vocab_size": 512, "mtp_num_layers": 2,
+                         "max_position_embeddings": 64})");
+  const std::string line = "compare " + config + " --strategies vanilla --cluster dgx-h100";
+  const std::string words = "(2) are trained with --framework megatron alone";
+  EXPECT_THAT(tidemark(line).output, testing::HasSubstr(words));
+  EXPECT_THAT(tidemark(line + " --framework megatron").output,
+              testing::Not(testing::HasSubstr(words)));
+}
+
+TEST(Search, RefusesOptionsThatCompareRefuses) {
+  const Outcome outcome =
+      tidemark("search llama-3.2-1b --framework megatron --liger --gpus 8 --cluster dgx-h100");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, testing::HasSubstr("--liger: Liger patches transformers' code"));
+}
+
+TEST(Search, TriesShardingsOfTheFrameworkAlone) {
+  const Outcome outcome = tidemark(
+      "search llama-3-8b -s 512 --framework torchtitan --precision bf16 --gpus 8 --cluster dgx-h100 "
+      "--format csv --strategies checkpoint");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.output, testing::HasSubstr("fsdp2"));
+  for (const char* other : {"zero", ",megatron"})
+    EXPECT_THAT(outcome.output, testing::Not(testing::HasSubstr(other)));
+}
+
 }  // namespace
 }  // namespace tidemark::cli::rank_options_test

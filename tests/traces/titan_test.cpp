@@ -71,6 +71,8 @@ TEST(Titan, SaysWhatItHasNot) {
               HasSubstr("--tuning"));
   EXPECT_THAT(with([](StepOptions& s) { s.attention = Attention::Math; }),
               HasSubstr("--attention"));
+  EXPECT_THAT(with([](StepOptions& s) { s.dropout = 0.1; }), HasSubstr("--dropout"));
+  EXPECT_THAT(with([](StepOptions& s) { s.dropout = 0; }), IsEmpty());
   EXPECT_THAT(with([](StepOptions& s) { s.padded = true; }), HasSubstr("--padded"));
   EXPECT_THAT(with([](StepOptions& s) { s.liger = true; }), HasSubstr("--liger"));
   EXPECT_THAT(with([](StepOptions& s) { s.loss = parse_token_loss("chunked:2"); }),

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/quoted.h"
-#include "traces/models/config_decoder.h"
+#include "traces/models/config_fields.h"
 
 namespace tidemark::config {
 namespace {
@@ -125,10 +125,6 @@ void note_what_was_not_read(Fields& root, Model& model) {
         "rope_scaling 'longrope' is planned as plain rotation: its factors change values, not "
         "bytes");
   const std::vector<std::string_view> asked = root.asked();
-  constexpr std::string_view further = "num_nextn_predict_layers";
-  if (contains(asked, further) && root.integer_or(further, 0, 0, most_further_tokens) > 0)
-    model.notes.emplace_back(fmt::format(
-        "{} is trained with --framework megatron; transformers leaves these weights out", further));
   constexpr std::size_t most = 20;
   std::vector<std::string> unread;
   std::size_t more = 0;

@@ -35,6 +35,7 @@ std::string titan_defect(const Model& model, const StepOptions& step) {
     return "it trains all parameters (leave --tuning out)";
   if (step.attention == Attention::Math)
     return "its attention is PyTorch's scaled_dot_product_attention (leave --attention out)";
+  if (step.dropout.value_or(0) > 0) return "its LLaMA drops nothing (leave --dropout out)";
   if (step.padded) return "its batches have no padding (leave --padded out)";
   if (step.liger) return "Liger's kernels are not known in its LLaMA (leave --liger out)";
   if (step.loss) return "its loss is cross-entropy of all logits (leave --loss out)";

@@ -72,6 +72,28 @@ TEST(PipelinePlanning, StagesKeepTheirBudgets) {
   }
 }
 
+// The reference gathers sequences again, which a plan may keep.
+TEST(PipelinePlanning, BoundsKnowThatGatheredSequencesMayStay) {
+  for (const char* schedule : {"1f1b", "interleaved:v=3"})
+    for (const char* framework : {"megatron", "transformers-4.57"}) {
+      Scenario scenario = pipeline("gpt2", Precision::Bf16, "pp=2,tp=4", 4, schedule);
+      scenario.step.sequence_parallel = true;
+      scenario.step.framework = framework;
+      const Report vanilla = evaluated(scenario, parse_strategy("vanilla")).classes[0].report;
+      for (const std::int64_t percent : {98, 100, 200}) {
+        const Planning planning =
+            plan_within(scenario, {.budget = Bytes{vanilla.allocated_peak.count * percent / 100}});
+        ASSERT_TRUE(planning.feasible) << framework << percent;
+        const Report& row = planning.comparison.rows.back();
+        EXPECT_LE(planning.lower_bound, row.step) << framework << percent << schedule;
+        EXPECT_LT(planning.gap, 0.05) << framework << percent << schedule;
+        if (percent == 200) {
+          EXPECT_LT(planning.lower_bound, vanilla.step);
+        }
+      }
+    }
+}
+
 // Larger budgets are faster, all stages keep to each, and a plan for that budget alone is no
 // slower.
 TEST(PipelinePlanning, FrontsAreOfCommonBudgets) {

@@ -112,5 +112,18 @@ TEST(MegatronT5, WithEveryStrategyIsSound) {
     }
 }
 
+// examples/t5/pretrain_t5.py: get_batch() cuts nothing.
+TEST(MegatronT5, HasNoContextRanks) {
+  StepOptions options = of_tensor_ranks(1);
+  options.attention = Attention::Flash;
+  options.mesh[Axis::Context] = 2;
+  try {
+    build_rank_trace(t5(2, 2), options);
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("whole sequences (take cp=1)"));
+  }
+}
+
 }  // namespace
 }  // namespace tidemark::megatron_t5_test

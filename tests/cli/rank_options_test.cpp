@@ -132,7 +132,8 @@ TEST(Search, RefusesOptionsThatCompareRefuses) {
 
 TEST(Search, TriesShardingsOfTheFrameworkAlone) {
   const Outcome outcome = tidemark(
-      "search llama-3-8b -s 512 --framework torchtitan --precision bf16 --gpus 8 --cluster dgx-h100 "
+      "search llama-3-8b -s 512 --framework torchtitan --precision bf16 --gpus 8 --cluster "
+      "dgx-h100 "
       "--format csv --strategies checkpoint");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.output, testing::HasSubstr("fsdp2"));

@@ -9,9 +9,9 @@
 namespace tidemark {
 
 /// What is gathered for the head, or for the last of its own linears, on a stage without one: it
-/// lies in that memory, each time over what was there. What else is gathered there has memory of
-/// its own here, and so has all where weights get their gradients later than inputs, which read it
-/// when something else is there. no_tensor: there is none.
+/// lies in that memory, each time over what was there, unless a plan keeps it. What else is
+/// gathered there has memory of its own here, and so has all where weights get their gradients
+/// later than inputs, which read it when something else is there. no_tensor: there is none.
 TensorId gathered_in_place(const Trace& trace);
 
 }  // namespace tidemark

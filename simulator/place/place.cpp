@@ -239,10 +239,16 @@ class Placing {
 
 }  // namespace
 
+// What a plan keeps until its gradients has memory of its own: another micro-batch may gather
+// meanwhile.
 Placement placement_of(const Trace& trace, const Plan& plan) {
+  const TensorId gathered = gathered_in_place(trace);
+  const bool is_kept =
+      gathered != no_tensor &&
+      (plan.decisions.empty() || plan.decisions[index(gathered)].action == Action::Keep);
   return {.synchronizes_host = plan.quirks.synchronizes_host,
           .regions_leave_compute = plan.quirks.two_new_streams,
-          .stays = gathered_in_place(trace)};
+          .stays = is_kept ? no_tensor : gathered};
 }
 
 Schedule place(const JointGraph& graph, const Placement& placement) {

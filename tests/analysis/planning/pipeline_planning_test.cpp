@@ -7,6 +7,9 @@
 #include "analysis/explanation.h"
 #include "analysis/rank_report.h"
 #include "base/error.h"
+#include "simulator/judge/validate.h"
+#include "simulator/lower.h"
+#include "simulator/parallel/gather_buffer.h"
 #include "simulator/plan_json.h"
 #include "tests/analysis/planning/scenarios.h"
 
@@ -90,6 +93,31 @@ TEST(PipelinePlanning, BoundsKnowThatGatheredSequencesMayStay) {
         if (percent == 200) {
           EXPECT_LT(planning.lower_bound, vanilla.step);
         }
+      }
+    }
+}
+
+// What a plan keeps of several micro-batches has no memory in common.
+TEST(PipelinePlanning, GatheredSequencesThatStayAreThoseOfTheirMicroBatch) {
+  for (const char* schedule_name : {"1f1b", "gpipe"})
+    for (const char* framework : {"megatron", "megatron-local"}) {
+      Scenario scenario = pipeline("gpt2", Precision::Bf16, "pp=2,tp=4", 4, schedule_name);
+      scenario.step.sequence_parallel = true;
+      scenario.step.framework = framework;
+      const Planning planning = plan_within(scenario, {.budget = Bytes{std::int64_t{1} << 36}});
+      ASSERT_TRUE(planning.feasible);
+      for (const StagePlan& stage : planning.stages) {
+        const TensorId gathered = gathered_in_place(*stage.planned.trace);
+        if (gathered == no_tensor) continue;
+        const Schedule schedule = lower(stage.planned);
+        EXPECT_THAT(validate(*stage.planned.trace, schedule), testing::IsEmpty());
+        std::int64_t own = 0;
+        for (const Buffer& buffer : schedule.buffers)
+          if (buffer.tensor == gathered && buffer.role == Role::Value) {
+            EXPECT_FALSE(buffer.persistent);
+            ++own;
+          }
+        EXPECT_EQ(own, scenario.step.accumulate.count) << framework << " " << schedule_name;
       }
     }
 }

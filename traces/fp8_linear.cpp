@@ -119,6 +119,16 @@ OpaqueRow row_of_linear(const Sizes& s, std::int64_t rows, bool keeps_weight, bo
   return row;
 }
 
+// torch._scaled_mm's own condition.
+void require_units(std::int64_t rows, std::string_view name) {
+  if (rows % unit != 0)
+    throw UsageError(
+        fmt::format("--linears: eight-bit products take rows in multiples of {}, but {} has {} "
+                    "(another --batch "
+                    "or size makes it one)",
+                    unit, name, rows));
+}
+
 // Elements and bytes of a linear of a trace.
 Sizes sizes_of(const Tensor& x, const Tensor& weight, const Tensor& y) {
   return {.x = numel(x.shape),
@@ -134,9 +144,10 @@ void recount_float8_linears(Trace& trace) {
   for (const Op& op : trace.ops) {
     if (!is_float8_linear(trace, op)) continue;
     const Tensor &x = trace[trace.inputs(op)[0]], &weight = trace[trace.inputs(op)[1]];
-    trace.opaque_rows[index(op.opaque)] =
-        row_of_linear(sizes_of(x, weight, trace[trace.outputs(op)[0]]),
-                      numel(x.shape) / x.shape.back(), op.outputs > 1, weight.trainable);
+    const std::int64_t rows = numel(x.shape) / x.shape.back();
+    require_units(rows, op.name);
+    trace.opaque_rows[index(op.opaque)] = row_of_linear(
+        sizes_of(x, weight, trace[trace.outputs(op)[0]]), rows, op.outputs > 1, weight.trainable);
   }
 }
 
@@ -221,12 +232,7 @@ TensorId TraceBuilder::coded_linear(const std::string& name, TensorId x, TensorI
                     .wide = size_of(compute_),
                     .stored = size_of(base_)};
   const std::int64_t rows = sizes.x / shape(x).back();
-  if (rows % unit != 0)
-    throw UsageError(
-        fmt::format("--linears: eight-bit products take rows in multiples of {}, but {} has {} "
-                    "(another --batch "
-                    "or size makes it one)",
-                    unit, name, rows));
+  require_units(rows, name);
   const bool keeps_weight = framework_.fp8_weight == Fp8Weight::Kept;
   begin_function();
   const TensorId read = to_compute(x);

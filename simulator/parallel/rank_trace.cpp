@@ -22,7 +22,6 @@
 #include "simulator/strategies/trace_edit.h"
 #include "traces/engine_linear.h"
 #include "traces/fp8_linear.h"
-#include "traces/models/titan.h"
 #include "traces/scan_ops.h"
 #include "traces/step_fields.h"
 #include "traces/trace_check.h"
@@ -319,9 +318,6 @@ Trace as_stated(Trace recorded, const StepOptions& step) {
 }
 
 Trace build_rank_trace(const Model& model, const StepOptions& options) {
-  if (const Framework& framework = find_framework(options.framework); framework.torchtitan)
-    if (const std::string defect = titan_defect(model, options); !defect.empty())
-      throw UsageError(fmt::format("--framework {}: {}", framework.name, defect));
   return build_stage_trace(cut_for_ranks(build_trace(model, options)));
 }
 

@@ -54,6 +54,14 @@ TEST(Titan, HasATableOfBothWavesAndUnshiftedLabels) {
   EXPECT_THAT(inputs, ElementsAre("input_ids [2, 16]", "rope.waves [16, 128]", "labels [2, 16]"));
 }
 
+// … also where stages are made of the trace.
+TEST(Titan, RefusesItWhereverATraceIsBuilt) {
+  StepOptions step = titan_step();
+  EXPECT_THROW(build_trace(find_model("gpt2"), step), UsageError);
+  step.dropout = 0.1;
+  EXPECT_THROW(build_trace(find_model("llama-3-8b"), step), UsageError);
+}
+
 TEST(Titan, SaysWhatItHasNot) {
   const Model llama = find_model("llama-3-8b");
   EXPECT_THAT(titan_defect(llama, titan_step()), IsEmpty());

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/quoted.h"
+#include "traces/models/titan.h"
 
 namespace tidemark {
 namespace {
@@ -139,6 +140,9 @@ StepOptions completed(const Model& model, StepOptions options) {
 }
 
 Trace build_trace(const Model& model, const StepOptions& options) {
+  if (const Framework& framework = find_framework(options.framework); framework.torchtitan)
+    if (const std::string defect = titan_defect(model, options); !defect.empty())
+      throw UsageError(fmt::format("--framework {}: {}", framework.name, defect));
   const StepOptions step = completed(model, options);
   return std::visit(Build{model.name, step}, with_head(model, step).config);
 }

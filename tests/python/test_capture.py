@@ -670,6 +670,15 @@ class Capture(CaptureTest):
         done = self.capture("sloped")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_the_shells_settings_of_the_allocator_are_for_a_real_device(self):
+        said = "expandable_segments:True"
+        self.assertEqual(self.capture("make_step").returncode, 0)
+        expected = self.trace()
+        done = self.run_python("-m", "tidemark.capture", "net.py:make_step", "-o", "step.trace.json",
+                               job=dict(PYTORCH_CUDA_ALLOC_CONF=said, PYTORCH_ALLOC_CONF=said))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.trace(), expected)
+
     def test_nodes_that_no_backward_goes_through_go_with_their_results(self):
         self.require_saved_as_measured("pooled")
         self.assertNotIn("tanh.before", {tensor["name"] for tensor in self.trace()["tensors"]})

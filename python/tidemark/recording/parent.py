@@ -86,7 +86,7 @@ def run_in(environment: dict[str, str], arguments: list[str], capability: int) -
     if code < 0:
         raise CaptureError(f"the process of the capture died ({signal.Signals(-code).name}): "
                            "something asked the stand-in for more than it can answer; it is tested "
-                           "with PyTorch 2.6 (CUDA 12) and 2.15 (CUDA 13)")
+                           "with PyTorch 2.6 and 2.9 (CUDA 12) and 2.15 (CUDA 13)")
     return code
 
 

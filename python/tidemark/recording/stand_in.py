@@ -147,11 +147,13 @@ def environment(capability: int, multiprocessors: int | None = None) -> dict[str
     """For a process whose CUDA device is the stand-in."""
     folder = built()
     ours = dict(LD_PRELOAD=str(folder / "libstand_in.so"), LD_LIBRARY_PATH=str(folder),
-                TIDEMARK_STAND_IN="ready", STAND_IN_SM=str(capability),
-                CUDA_VISIBLE_DEVICES="0", PYTORCH_CUDA_ALLOC_CONF="")
+                TIDEMARK_STAND_IN="ready", STAND_IN_SM=str(capability), CUDA_VISIBLE_DEVICES="0")
     if multiprocessors is not None:
         ours["STAND_IN_MULTIPROCESSORS"] = str(multiprocessors)
     for key in ("LD_PRELOAD", "LD_LIBRARY_PATH"):
         if os.environ.get(key):
             ours[key] += ":" + os.environ[key]
-    return {**os.environ, **ours}
+    # What the shell says of PyTorch's allocator is for a real device. The variable has another name
+    # since PyTorch 2.9, which warns of the older one even where that says nothing.
+    ours_alone = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+    return {**{key: text for key, text in os.environ.items() if key not in ours_alone}, **ours}

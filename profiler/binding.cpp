@@ -221,7 +221,7 @@ class Binder {
 
   Array incoming(const Node& node, TensorId output) const {
     for (const InstanceId read : graph_.reads(node))
-      if (places_.of(output, read)) return gradient(node, output, read);
+      if (places_.has(output, read)) return gradient(node, output, read);
     return absent(output);
   }
 

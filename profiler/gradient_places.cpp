@@ -33,6 +33,12 @@ GradientPlaces::GradientPlaces(const Trace& trace, const JointGraph& graph,
   }
 }
 
+bool GradientPlaces::has(TensorId tensor, InstanceId gradient) const {
+  const Instance& memory = graph_[memory_of_[index(gradient)]];
+  if (memory.role != Role::Gradient) return false;
+  return memory.tensor == tensor || handed_on_.contains(key(tensor, gradient));
+}
+
 std::optional<Layout> GradientPlaces::of(TensorId tensor, InstanceId gradient) const {
   const Instance& memory = graph_[memory_of_[index(gradient)]];
   if (memory.role != Role::Gradient) return std::nullopt;

@@ -21,6 +21,8 @@ class GradientPlaces {
   /// no strides. Where the tensor was spread over an axis, the layout has that axis in full: it is
   /// still to be summed.
   std::optional<Layout> of(TensorId tensor, InstanceId gradient) const;
+  /// Does the tensor's gradient lie there, with strides or without?
+  bool has(TensorId tensor, InstanceId gradient) const;
 
  private:
   std::optional<Layout> through(const HandedOn& gradient) const;

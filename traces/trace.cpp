@@ -14,6 +14,12 @@ const InputFill* fill_of(const Trace& trace, const Tensor& tensor) {
   return tensor.fill == no_fill ? nullptr : &trace.fills[index(tensor.fill)];
 }
 
+bool is_padding(const Trace& trace, const Op& op) {
+  if (op.kind != OpKind::Concat || op.inputs != 2) return false;
+  const InputFill* fill = fill_of(trace, trace[trace.inputs(op)[1]]);
+  return fill && std::holds_alternative<fill::Constant>(*fill);
+}
+
 double attribute(const Trace& trace, const Op& op, AttributeKey key, double otherwise) {
   for (const Attribute& attribute : trace.attributes_of(op))
     if (attribute.key == key) return attribute.value;

@@ -223,8 +223,14 @@ std::vector<std::string_view> lines_by_tensor(const Trace& trace);
 /// What the op does, for people: its kind, or what the framework calls an opaque one.
 std::string_view operation_name(const Trace& trace, const Op& op);
 
-/// Where the gradient of an input comes from, by the op's row.
+/// Does it put a constant beside its first input (constant_pad_nd)?
+bool is_padding(const Trace& trace, const Op& op);
+
+/// Where the gradient of an input comes from, by the op's row. PyTorch copies what padding leaves
+/// of a gradient, where of other concatenations it takes a view (constant_pad_nd() of
+/// PadNd.cpp, with negative numbers).
 inline GradientRule gradient_rule(const Trace& trace, const Op& op, std::size_t input) {
+  if (op.kind == OpKind::Concat && is_padding(trace, op)) return {.flow = Flow::Fresh};
   const OpaqueRow* row = opaque_row(trace, op);
   if (!row) return row_of(op.kind).gradients[input < 3 ? input : 2];
   if ((row->gradients >> input & 1) == 0) return {};

@@ -135,9 +135,10 @@ void require_used_options(const Trace& trace) {
     throw UsageError(fmt::format("--loss: fused is not known in {} (take --precision bf16)",
                                  to_string(precision_of(trace.step))));
   if (trace.step.loss && !is_scored)
-    throw UsageError(fmt::format(
-        "--loss: {} has no logits of the next words (or caps them), which is what {} is for",
-        trace.model, to_text(*trace.step.loss)));
+    throw UsageError(
+        fmt::format("--loss: {} has no logits of the next words (or caps or scales them), which is "
+                    "what {} is for",
+                    trace.model, to_text(*trace.step.loss)));
   const auto finds_visits = [](const OpaqueRow& row) { return row.operation == "aten::nonzero"; };
   if (trace.step.expert_load && experts_in(trace) == 0 &&
       std::ranges::none_of(trace.opaque_rows, finds_visits))

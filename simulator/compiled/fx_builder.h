@@ -29,12 +29,6 @@ class FxBuilder {
   bool wants(int input) const { return (wanted_ >> input & 1) != 0; }
   bool wants_any() const { return wanted_ != 0; }
   bool has_input(int i) const { return i < op().inputs && operand(trace_, op(), i) != no_tensor; }
-  template <typename Fill>
-  bool has_fill(int input) const {
-    if (!has_input(input)) return false;
-    const InputFill* fill = fill_of(trace_, trace_[operand(trace_, op(), input)]);
-    return fill && std::holds_alternative<Fill>(*fill);
-  }
   const Tensor& output(int i) const { return trace_[operand(trace_, op(), 16 + i)]; }
   const FxNode& operator[](FxId id) const { return graph_[id]; }
 

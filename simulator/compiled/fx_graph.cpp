@@ -153,13 +153,12 @@ void FxTracer::views() {
 void FxTracer::moved(std::string_view name, FxKind kind) {
   std::vector<FxId> reads;
   for (int i = 0; i < op().inputs; ++i) reads.push_back(input(i));
-  const bool is_pad = op().kind == OpKind::Concat && has_fill<fill::Constant>(1);
   FxNode call{.kind = kind,
               .shape = output(0).shape,
               .dtype = output(0).dtype,
               .reads = std::move(reads),
               .suffix = name,
-              .is_pad = is_pad};
+              .is_pad = is_padding(trace_, op())};
   make(0, op().kind == OpKind::Cast ? cast(input(0), output(0).dtype)
                                     : add(with_attributes(std::string(name)), std::move(call)));
 }

@@ -275,7 +275,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown loss 'chunk' (did you mean 'chunked'? known: chunked, fused-linear, dpo, "
                 "fused, native)\n"},
         Mistake{"compare vit-b-16 --loss chunked:4", 2,
-                "--loss: vit-b-16 has no logits of the next words (or caps them), which is what "
+                "--loss: vit-b-16 has no logits of the next words (or caps or scales them), which "
+                "is what "
                 "chunked:4 is for\n"},
         Mistake{"compare gpt2 --base nf5", 2,
                 "unknown base 'nf5' (did you mean 'nf4'? known: nf4, nf4-double, int8, fp8)\n"},
@@ -349,7 +350,8 @@ INSTANTIATE_TEST_SUITE_P(
             "loss: 'dpo:kto' is not understood (dpo, or dpo:precomputed: what the reference says "
             "is data)\n"},
         Mistake{"compare bert-base --loss dpo", 2,
-                "--loss: bert-base has no logits of the next words (or caps them), which is what "
+                "--loss: bert-base has no logits of the next words (or caps or scales them), which "
+                "is what "
                 "dpo is for\n"},
         Mistake{"compare gpt2 --loss dpo --framework transformers-5", 2,
                 "--loss: TRL's pairs are known beside transformers-4.57 (take that --framework)\n"},

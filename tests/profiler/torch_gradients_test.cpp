@@ -35,6 +35,12 @@ ModelConfig small_config(std::string_view own) {
   return read_model_config(fmt::format("{{{}, {}}}", own, sizes), "small").config;
 }
 
+ModelConfig kin_config(std::string_view own) {
+  return small_config(fmt::format(R"({}, "num_attention_heads": 4, "num_key_value_heads": 2,
+                                     "intermediate_size": 24)",
+                                  own));
+}
+
 // The sizes that the fixtures were made with.
 std::vector<Case> cases() {
   return {
@@ -129,7 +135,14 @@ std::vector<Case> cases() {
            "qk_layernorm": true, "use_parallel_residual": true})",
                          "small")
            .config,
-       31}};
+       31},
+      {"granite", kin_config(R"("model_type": "granite", "embedding_multiplier": 12,
+           "attention_multiplier": 0.3, "residual_multiplier": 0.22, "logits_scaling": 4)"),
+       31},
+      {"smollm3", kin_config(R"("model_type": "smollm3", "no_rope_layer_interval": 2,
+           "rope_theta": 10000, "tie_word_embeddings": false)"),
+       31},
+      {"hunyuan", kin_config(R"("model_type": "hunyuan_v1_dense")"), 31}};
 }
 
 double norm_of(const std::vector<double>& x) {

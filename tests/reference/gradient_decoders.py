@@ -1,4 +1,5 @@
-# More small decoders in PyTorch: what Gemma, GPT-NeoX, Phi-3, OPT, OLMo-2 and StableLM do otherwise.
+# More small decoders in PyTorch: what Gemma, GPT-NeoX, Phi-3, OPT, OLMo-2, StableLM, Granite, SmolLM3
+# and Hunyuan do otherwise.
 """As gradient_networks.py, from the models' papers. A weight of Gemma's norms stands here for what
 multiplies, 1 + the weight."""
 
@@ -165,4 +166,35 @@ def stablelm(net, batch, tokens, vocabulary, width, depth, heads, key_heads, mlp
                          width, False)
         x = fed + attended + x
     logits = net.linear("lm_head", net.layer_norm("norm", x, 1e-5), vocabulary, False)
+    return next_token_loss(logits, vocabulary)
+
+
+def llamas_kin(net, batch, tokens, vocabulary, width, depth, heads, key_heads, head_width, mlp,
+               still_every=0, norms_turned=False, factors=(1.0, None, 1.0, 1.0),
+               epsilon=1e-6):
+    """Granite: `factors` of words, scores, branches and logits (arXiv 2408.13359). SmolLM3 turns no
+    head in every n-th block (2501.18795). Hunyuan norms the heads when they have turned."""
+    of_words, of_scores, of_branches, of_logits = factors
+    x = words(net, batch, tokens, vocabulary, width) * of_words
+    for i in range(depth):
+        name = f"blocks.{i}"
+        y = net.rms_norm(name + ".input_norm", x, epsilon)
+        q = split_heads(net.linear(name + ".attn.q", y, heads * head_width, False), heads)
+        k, v = (split_heads(net.linear(name + ".attn." + part, y, key_heads * head_width, False),
+                            key_heads) for part in "kv")
+        if not still_every or (i + 1) % still_every != 0:
+            q, k = turned(net, q), turned(net, k)
+        if norms_turned:
+            q, k = (net.rms_norm(name + f".attn.{part}_norm", of, epsilon)
+                    for part, of in (("q", q), ("k", k)))
+        if of_scores is not None:
+            q = q * of_scores * math.sqrt(head_width)
+        y = merge_heads(attention(q, repeated(k, heads), repeated(v, heads),
+                                  causal_mask(net, tokens)))
+        x = x + net.linear(name + ".attn.o", y, width, False) * of_branches
+        y = net.rms_norm(name + ".post_norm", x, epsilon)
+        y = F.silu(net.linear(name + ".mlp.gate", y, mlp, False)) * net.linear(name + ".mlp.up", y,
+                                                                              mlp, False)
+        x = x + net.linear(name + ".mlp.down", y, width, False) * of_branches
+    logits = net.linear("lm_head", net.rms_norm("norm", x, epsilon), vocabulary, False) * of_logits
     return next_token_loss(logits, vocabulary)

@@ -19,10 +19,12 @@ import pathlib
 import numpy as np
 import torch
 
-from gradient_decoders import gemma, gpt_neox, olmo2, opt, phi3, stablelm
+from gradient_decoders import gemma, gpt_neox, llamas_kin, olmo2, opt, phi3, stablelm
 from gradient_families import mixtral, pvt, pvt_v2, t5
 from gradient_networks import Network, bert, gpt2, llama, mvit, swin, vit
 
+SMALL_KIN = dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=4, key_heads=2,
+                 head_width=4, mlp=24)
 NETWORKS = {
     "vit": (vit, dict(batch=2, image=8, patch=2, width=16, depth=2, heads=2, mlp=32, classes=7)),
     "swin": (swin, dict(batch=2, image=16, patch=2, width=8, depths=[2, 2], heads=[2, 4], window=4,
@@ -52,6 +54,9 @@ NETWORKS = {
     "olmo2": (olmo2, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=2, mlp=24)),
     "stablelm": (stablelm, dict(batch=2, tokens=12, vocabulary=31, width=72, depth=1, heads=18,
                                 key_heads=2, mlp=8, rotary_width=2)),
+    "granite": (llamas_kin, dict(SMALL_KIN, factors=(12.0, 0.3, 0.22, 0.25))),
+    "smollm3": (llamas_kin, dict(SMALL_KIN, still_every=2)),
+    "hunyuan": (llamas_kin, dict(SMALL_KIN, norms_turned=True, epsilon=1e-5)),
 }
 
 

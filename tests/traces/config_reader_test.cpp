@@ -344,9 +344,10 @@ INSTANTIATE_TEST_SUITE_P(
             "electra, gpt2, megatron-gpt, megatron-hybrid, megatron-core-bert, megatron-t5, llama, "
             "mistral, qwen2, qwen3, "
             "gemma, gemma2, "
-            "gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, starcoder2, mixtral, "
+            "gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, olmo3, granite, smollm3, "
+            "seed_oss, exaone4, hunyuan_v1_dense, starcoder2, mixtral, "
             "qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, modernbert, deberta-v2, "
-            "deepseek_v2, deepseek_v3, nemotron_h, clip_text_model, clip_vision_model, "
+            "deepseek_v2, deepseek_v3, glm4_moe, nemotron_h, clip_text_model, clip_vision_model, "
             "siglip_text_model, "
             "siglip_vision_model)"},
         Refusal{"MegatronBertThatRotates",

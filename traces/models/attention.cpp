@@ -501,8 +501,11 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
   b.begin_function();
   b.local(x);
   Heads heads = project_heads(b, name, x, config);
-  heads.q = normed_heads(b, name + ".q_norm", heads.q, config);
-  heads.k = normed_heads(b, name + ".k_norm", heads.k, config);
+  const auto norm_heads = [&] {
+    heads.q = normed_heads(b, name + ".q_norm", heads.q, config);
+    heads.k = normed_heads(b, name + ".k_norm", heads.k, config);
+  };
+  if (!config.norms_turned) norm_heads();
   if (config.cosine != no_tensor && b.step().liger) {
     const auto turned =
         liger_rope(b, name + ".rope", {heads.q, heads.k}, config.cosine, config.sine);
@@ -513,6 +516,7 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
     heads.q = rotate(b, name + ".q_rope", heads.q, config);
     heads.k = rotate(b, name + ".k_rope", heads.k, config);
   }
+  if (config.norms_turned) norm_heads();
   heads.k = b.behind(name + ".k", config.prefix.keys, heads.k);
   heads.v = b.behind(name + ".v", config.prefix.values, heads.v);
   // A q that is scaled takes the name of what it is made of.

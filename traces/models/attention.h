@@ -19,7 +19,7 @@ enum class Unpacking : std::uint8_t {
   Grouped,       ///< q, k and v of each group of heads, each copied for all of them (Falcon 40B)
 };
 
-/// Norms of q and k before the rotation.
+/// Norms of q and k.
 enum class HeadNorm : std::uint8_t {
   None,
   PerHead,          ///< of each head
@@ -75,6 +75,7 @@ struct AttentionConfig {
   bool joins_nothing = false;     ///< a head that turns whole is joined with an empty rest (Phi-3)
   bool rounds_rotated = false;    ///< to the dtype before (OLMo-2)
   HeadNorm head_norm = HeadNorm::None;
+  bool norms_turned = false;  ///< q and k are normed behind the rotation, not before (Hunyuan)
   RmsGain head_gain = RmsGain::Rounded;
   double head_norm_epsilon = 1e-6;
   double query_factor = 0;       ///< of the projected q; 0 = none (OPT)

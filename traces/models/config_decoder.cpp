@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tidemark::config {
 namespace {
 
@@ -26,7 +28,7 @@ std::int64_t key_heads(Fields& root, const DecoderConfig& config, const Kin& kin
 }
 
 void read_rotary(Fields& root, DecoderConfig& config, const Kin& kin) {
-  config.rotary = rotary(root, config.positions);
+  config.rotary = rotary(root, config.positions, kin.usual.rotary.theta);
   constexpr std::string_view key = "partial_rotary_factor";
   if (kin.rotary_share)
     config.rotary_width = rotary_part(root, key, *kin.rotary_share, config.head_width);
@@ -46,6 +48,30 @@ std::int64_t optional_window(Fields& root) {
 std::int64_t switched_window(Fields& root) {
   const std::int64_t window = count(root, "sliding_window", 4096, most_positions);
   return root.boolean_or("use_sliding_window", false) ? window : 0;
+}
+
+std::int64_t every_nth(const std::vector<bool>& is_marked, std::string_view what,
+                       const JsonView& place) {
+  const auto first = std::ranges::find(is_marked, true);
+  const std::int64_t every = first - is_marked.begin() + 1;
+  for (std::int64_t i = 0; i < std::ssize(is_marked); ++i)
+    if (is_marked[static_cast<std::size_t>(i)] != ((i + 1) % every == 0))
+      place.fail(
+          fmt::format("{} in every {}-th layer is modelled, other orders are not; layer {} differs",
+                      what, every, i));
+  return every;
+}
+
+std::int64_t global_every(Fields& root, std::string_view key, std::int64_t usual,
+                          std::int64_t depth) {
+  const auto types = root.find("layer_types");
+  if (!types) return count(root, key, usual, most_blocks);
+  root.find(key);  // what it says is in the types
+  std::vector<bool> is_global;
+  for (const JsonView type : types->items()) is_global.push_back(type.text() == "full_attention");
+  if (std::ssize(is_global) != depth)
+    types->fail(fmt::format("{} layer types for {} layers", is_global.size(), depth));
+  return every_nth(is_global, "full attention", *types);
 }
 
 std::int64_t rotary_part(Fields& root, std::string_view key, double share,

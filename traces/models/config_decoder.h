@@ -41,6 +41,16 @@ std::int64_t optional_window(Fields& root);
 /// Qwen's window, which is off unless it is switched on.
 std::int64_t switched_window(Fields& root);
 
+/// n, if every n-th of `depth` blocks sees everything: what `layer_types` say, else what `key`
+/// does, else `usual`. Any other order is refused.
+std::int64_t global_every(Fields& root, std::string_view key, std::int64_t usual,
+                          std::int64_t depth);
+
+/// n, if every n-th of `is_marked` is true and no other; where none is, one more than there are.
+/// Fails at `place` in any other order of `what`.
+std::int64_t every_nth(const std::vector<bool>& is_marked, std::string_view what,
+                       const JsonView& place);
+
 /// Leading elements of a head that turn: `share` of them, an even number.
 std::int64_t rotary_part(Fields& root, std::string_view key, double share, std::int64_t head_width);
 

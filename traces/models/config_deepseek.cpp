@@ -1,5 +1,5 @@
 // deepseek_v2 and deepseek_v3: latent attention, a dense MLP in the first blocks, experts picked
-// from groups.
+// from groups; glm4_moe has these blocks and experts beside LLaMA's attention.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -48,15 +48,15 @@ ExpertsConfig sorted_experts_of(Fields& root) {
   return config;
 }
 
-ExpertsConfig experts(Fields& root) {
-  ExpertsConfig config{.count = count(root, "n_routed_experts", 256, most_experts),
+ExpertsConfig experts(Fields& root, const ExpertsConfig& usual) {
+  ExpertsConfig config{.count = count(root, "n_routed_experts", usual.count, most_experts),
                        .per_token = count(root, "num_experts_per_tok", 8, most_experts),
-                       .width = count(root, "moe_intermediate_size", 2048, widest),
+                       .width = count(root, "moe_intermediate_size", usual.width, widest),
                        .renormalizes = root.boolean_or("norm_topk_prob", true),
                        .gates_shared = false,
                        .router = RouterForm::SigmoidOfGroups,
-                       .groups = count(root, "n_group", 8, most_experts),
-                       .best_groups = count(root, "topk_group", 4, most_experts)};
+                       .groups = count(root, "n_group", usual.groups, most_experts),
+                       .best_groups = count(root, "topk_group", usual.best_groups, most_experts)};
   config.shared_width = config.width * count(root, "n_shared_experts", 1, most_experts);
   require_per_token(root, config);
   require_groups(root, config);
@@ -101,10 +101,30 @@ ModelConfig read_deepseek_v3(Fields& root) {
                             .vocabulary = 129280,
                             .positions = 4096};
   DecoderConfig config = with_latent(root, usual, 3);
-  config.experts = experts(root);
+  config.experts = experts(root, {.count = 256, .width = 2048, .groups = 8, .best_groups = 4});
   config.further_tokens = root.integer_or("num_nextn_predict_layers", 0, 0, most_further_tokens);
   if (!root.boolean_or("rope_interleave", true))
     fail_at(root, "rope_interleave", "pairs that are halves are not modelled; use true");
+  return config;
+}
+
+// GLM-4.5 and 4.6 (arXiv 2508.06471). The output's product has no bias, whatever the others have.
+ModelConfig read_glm4_moe(Fields& root) {
+  DecoderConfig config = decoder(root, {.usual = {.family = "glm4-moe",
+                                                  .depth = 46,
+                                                  .heads = 96,
+                                                  .mlp = 10944,
+                                                  .key_heads = 8,
+                                                  .vocabulary = 151552,
+                                                  .positions = 131072,
+                                                  .epsilon = 1e-5},
+                                        .key_heads_default_to_heads = false,
+                                        .rotary_share = 0.5});
+  config.qkv_bias = root.boolean_or("attention_bias", false);
+  if (root.boolean_or("use_qk_norm", false)) config.head_norm = HeadNorm::PerHead;
+  config.dense_blocks = first_blocks(root.integer_or("first_k_dense_replace", 1, 0, most_blocks));
+  config.experts = experts(root, {.count = 128, .width = 1408, .groups = 1, .best_groups = 1});
+  config.further_tokens = root.integer_or("num_nextn_predict_layers", 0, 0, most_further_tokens);
   return config;
 }
 

@@ -86,7 +86,8 @@ std::vector<std::int64_t> per_stage(Fields& root, std::string_view key,
 /// Classes of a classifier: `num_labels`, or the length of `id2label`, or two.
 std::int64_t classes(Fields& root);
 
-Rotary rotary(Fields& root, std::int64_t positions);
+/// `usual_theta` where the file says none.
+Rotary rotary(Fields& root, std::int64_t positions, double usual_theta = Rotary().theta);
 
 /// The head that `architectures` names; `prefix` is what the family's classes begin with.
 void read_head(Fields& root, std::string_view prefix, Model& model);
@@ -129,6 +130,13 @@ ModelConfig read_gpt_neox(Fields& root);
 ModelConfig read_opt(Fields& root);
 ModelConfig read_stablelm(Fields& root);
 ModelConfig read_olmo2(Fields& root);
+ModelConfig read_olmo3(Fields& root);
+ModelConfig read_granite(Fields& root);
+ModelConfig read_smollm3(Fields& root);
+ModelConfig read_seed_oss(Fields& root);
+ModelConfig read_exaone4(Fields& root);
+ModelConfig read_hunyuan(Fields& root);
+ModelConfig read_olmo3(Fields& root);
 ModelConfig read_starcoder2(Fields& root);
 ModelConfig read_mixtral(Fields& root);
 ModelConfig read_qwen2_moe(Fields& root);
@@ -142,6 +150,7 @@ ModelConfig read_modernbert(Fields& root);
 ModelConfig read_deberta(Fields& root);
 ModelConfig read_deepseek_v2(Fields& root);
 ModelConfig read_deepseek_v3(Fields& root);
+ModelConfig read_glm4_moe(Fields& root);
 ModelConfig read_nemotron_h(Fields& root);
 ModelConfig read_clip_text(Fields& root);
 ModelConfig read_clip_vision(Fields& root);

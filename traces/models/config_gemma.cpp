@@ -1,8 +1,5 @@
 // gemma, gemma2 and gemma3_text: norms with 1 + weight, tables of words that are scaled, and from
 // the second on two norms per branch and blocks that see a window only.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cmath>
 
 #include "traces/models/config_decoder.h"
@@ -22,27 +19,6 @@ DecoderConfig gemma(Fields& root, DecoderConfig usual, std::string_view activati
                                         .activation_key = activation_key});
   config.embedding_factor = std::sqrt(static_cast<double>(config.width));
   return config;
-}
-
-// Which blocks see everything: `layer_types`, or every `pattern`-th. Any other order is refused.
-std::int64_t global_every(Fields& root, std::string_view key, std::int64_t pattern,
-                          std::int64_t depth) {
-  std::int64_t every = count(root, key, pattern, most_blocks);
-  const auto types = root.find("layer_types");
-  if (!types) return every;
-  std::vector<bool> is_global;
-  for (const JsonView type : types->items()) is_global.push_back(type.text() == "full_attention");
-  if (is_global.size() != static_cast<std::size_t>(depth))
-    types->fail(fmt::format("{} layer types for {} layers", is_global.size(), depth));
-  const auto first = std::find(is_global.begin(), is_global.end(), true);
-  every = first == is_global.end() ? depth + 1 : first - is_global.begin() + 1;
-  for (std::int64_t i = 0; i < depth; ++i)
-    if (is_global[static_cast<std::size_t>(i)] != ((i + 1) % every == 0))
-      types->fail(
-          fmt::format("full attention in every {}-th layer is modelled, other orders are "
-                      "not; layer {} differs",
-                      every, i));
-  return every;
 }
 
 double cap(Fields& root, std::string_view key, double fallback) {
@@ -110,7 +86,6 @@ ModelConfig read_gemma3_text(Fields& root) {
   config.table_scales = true;
   config.score_cap = cap(root, "attn_logit_softcapping", 0);
   config.logit_cap = cap(root, "final_logit_softcapping", 0);
-  if (!root.find("rope_theta") && !root.find("rope_parameters")) config.rotary.theta = 1e6;
   config.local_rotary = Rotary{.theta = root.number_or("rope_local_base_freq", 10000, 1, 1e12)};
   refuse(root, "use_bidirectional_attention", "attention to what comes after; remove it");
   return config;

@@ -1,4 +1,5 @@
-// phi3, which is Phi-4's type, too, and olmo2: RMSNorms like LLaMA's with other products or places.
+// phi3, which is Phi-4's type, too, olmo2 and olmo3: RMSNorms like LLaMA's with other products or
+// places.
 #include "traces/models/config_decoder.h"
 
 namespace tidemark::config {
@@ -22,8 +23,8 @@ ModelConfig read_phi3(Fields& root) {
 }
 
 // Norms of what the branches make, and of all of q and of k.
-ModelConfig read_olmo2(Fields& root) {
-  const DecoderConfig usual{.family = "olmo2",
+DecoderConfig olmo(Fields& root, std::string_view family) {
+  const DecoderConfig usual{.family = family,
                             .vocabulary = 50304,
                             .epsilon = 1e-5,
                             .norm = NormForm::RmsFp32,
@@ -31,6 +32,17 @@ ModelConfig read_olmo2(Fields& root) {
                             .head_norm = HeadNorm::WholeWidth,
                             .rotates_in_fp32 = true};
   return decoder(root, {.usual = usual, .has_bias_fields = true});
+}
+
+ModelConfig read_olmo2(Fields& root) { return olmo(root, "olmo2"); }
+
+// Blocks with a window turn by tables of their own, which nothing scales.
+ModelConfig read_olmo3(Fields& root) {
+  DecoderConfig config = olmo(root, "olmo3");
+  config.sliding_window = count(root, "sliding_window", 4096, most_positions);
+  config.global_every = global_every(root, "sliding_window_pattern", 4, config.depth);
+  config.local_rotary = Rotary{.theta = config.rotary.theta};
+  return config;
 }
 
 }  // namespace tidemark::config

@@ -62,8 +62,8 @@ Rotary read_scaling(const JsonView& object, double theta, std::int64_t positions
 
 }  // namespace
 
-Rotary rotary(Fields& root, std::int64_t positions) {
-  const double theta = root.number_or("rope_theta", Rotary().theta, 1, largest_theta);
+Rotary rotary(Fields& root, std::int64_t positions, double usual_theta) {
+  const double theta = root.number_or("rope_theta", usual_theta, 1, largest_theta);
   const auto parameters = root.find("rope_parameters"), scaling = root.find("rope_scaling");
   if (parameters) return read_scaling(*parameters, theta, positions);
   if (scaling) return read_scaling(*scaling, theta, positions);

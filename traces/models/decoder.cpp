@@ -81,6 +81,8 @@ struct DecoderBlock {
     y = (this->*half.branch)(y);
     if (form == BlockForm::SandwichNorm || form == BlockForm::BranchNorm)
       y = normed(half.norm_after, y);
+    if (config.branch_factor != 1)
+      y = b.scale(fmt::format("{}.{}.scale", name, half.add), y, config.branch_factor);
     x = b.residual(name + "." + std::string(half.add), x, y);
     return form == BlockForm::PostNorm ? normed(half.norm_after, x) : x;
   }
@@ -174,6 +176,7 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
       .joins_nothing = config.joins_nothing,
       .rounds_rotated = config.rotates_in_fp32,
       .head_norm = config.head_norm,
+      .norms_turned = config.norms_turned,
       .head_gain = gain_of(config.norm),
       .head_norm_epsilon = config.epsilon,
       .query_factor = config.query_factor,
@@ -374,6 +377,8 @@ HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int6
     const bool is_near = mixes_windows(config) && (i + 1) % config.global_every != 0;
     AttentionConfig attention = is_near ? by_layer.near : by_layer.far;
     attention.prefix = prefixes[static_cast<std::size_t>(i)];
+    if (config.still_every > 0 && (i + 1) % config.still_every == 0)
+      attention.cosine = attention.sine = no_tensor;
     std::optional<Mixer> mixer;
     if (config.is_hybrid()) mixer = config.mixers[static_cast<std::size_t>(i)];
     x = DecoderBlock{b,    config, attention, "blocks." + std::to_string(i), has_experts(config, i),
@@ -431,6 +436,7 @@ Trace build_decoder(const std::string& model, const DecoderConfig& of_file,
                     .vocabulary = config.vocabulary,
                     .bias = config.head_bias,
                     .logit_cap = config.logit_cap,
+                    .logit_factor = config.logit_factor,
                     .renames_logits = config.own_loss && b.framework().shifts_logits,
                     .token = {.labels = config.labels,
                               .dropout = dropout,

@@ -203,8 +203,9 @@ enum class Mixer : std::uint8_t { StateSpace, Attention, Mlp, Experts };
 /// Decoders, put together from the parts of decoder_parts.h and attention.h. The defaults are
 /// LLaMA's (arXiv 2302.13971); Mistral (2310.06825), Qwen2 (2407.10671), Qwen3 (2505.09388), Gemma
 /// (2403.08295, 2408.00118, 2503.19786), Phi (2309.05463, 2404.14219), GPT-NeoX (2204.06745), OPT
-/// (2205.01068), StableLM (2402.17834), OLMo-2 (2501.00656), StarCoder2 (2402.19173), and with
-/// experts Mixtral (2401.04088), Qwen-MoE and OLMoE (2409.02060) differ in fields only.
+/// (2205.01068), StableLM (2402.17834), OLMo-2 and 3 (2501.00656), StarCoder2 (2402.19173),
+/// Granite, SmolLM3, Seed-OSS, EXAONE 4 (2507.11407), Hunyuan, and with experts Mixtral
+/// (2401.04088), Qwen-MoE and OLMoE (2409.02060) differ in fields only.
 struct DecoderConfig {
   std::string_view family = "llama";
   std::int64_t width = 4096, depth = 32, heads = 32, mlp = 11008;
@@ -213,6 +214,7 @@ struct DecoderConfig {
   std::int64_t vocabulary = 32000, positions = 2048;
   std::int64_t sliding_window = 0;  ///< tokens that a token sees; 0 = all before it
   std::int64_t global_every = 0;    ///< n > 0: every n-th block has no window
+  std::int64_t still_every = 0;     ///< n > 0: in every n-th block no head turns (SmolLM3)
   double epsilon = 1e-6;
   double attention_dropout = 0;
   double embedding_dropout = 0, residual_dropout = 0;
@@ -232,6 +234,7 @@ struct DecoderConfig {
   bool repeats_further = false;            ///< by the same parameters (mtp_use_repeated_layer)
   bool further_are_plain = false;          ///< by products that multiply no codes
   HeadNorm head_norm = HeadNorm::None;     ///< of q and k
+  bool norms_turned = false;               ///< … once they have turned (Hunyuan)
   bool own_attention = false;              ///< calls PyTorch's attention by itself (StableLM)
   bool broadcasts_keys = false;            ///< as in AttentionConfig
   bool plain_scores = false;  ///< a mask for each sample, softmax in their own dtype (Falcon)
@@ -254,6 +257,8 @@ struct DecoderConfig {
   bool table_scales = false;         ///< … by the table's own module (Gemma 3)
   double query_factor = 0, score_factor = 0, score_cap = 0;  ///< as in AttentionConfig
   double logit_cap = 0;                                      ///< as score_cap, of the logits
+  double logit_factor = 1,
+         branch_factor = 1;  ///< of the logits, and of what branches add (Granite)
   Rotary rotary = {};
   std::optional<Rotary> local_rotary = {};  ///< of blocks with a window
   bool tied_head = false;

@@ -90,12 +90,13 @@ TensorId words_loss(TraceBuilder& b, const HiddenWords& hidden, const DecoderHea
   if (has_no_logits && !hidden.further.empty())
     throw UsageError(
         "--loss: not known beside the prediction of several tokens (leave it out, or take fused)");
-  if (has_no_logits && head.logit_cap == 0)
+  if (has_no_logits && head.logit_cap == 0 && head.logit_factor == 1)
     return chunked_token_loss(b, x, vocabulary_table(b, "lm_head", x, tied, head.vocabulary), bias);
   const TensorId table = vocabulary_table(b, "lm_head", x, tied, head.vocabulary);
   const auto loss_of = [&](TensorId words) {
     TensorId logits = b.linear_with("lm_head", words, table, bias);
     if (head.logit_cap > 0) logits = b.capped("logits", logits, head.logit_cap);
+    if (head.logit_factor != 1) logits = b.scale("logits.scale", logits, head.logit_factor);
     return next_token_loss(b, logits, head.token.loss_in_fp32, head.renames_logits);
   };
   std::vector<TensorId> further;  // whose losses come first (process_mtp_loss)

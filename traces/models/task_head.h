@@ -48,6 +48,7 @@ struct DecoderHead {
   std::int64_t vocabulary = 0;
   bool bias = false;            ///< of the logits
   double logit_cap = 0;         ///< c > 0: logits become c · tanh(logits / c)
+  double logit_factor = 1;      ///< of the logits
   bool renames_logits = false;  ///< those in fp32 take the name of what they are made of
   TokenHead token = {};
 };

@@ -33,10 +33,16 @@ std::string gain_text(const Explanation& explanation) {
 std::string peak_text(const Explanation& explanation) {
   const Report& row = explanation.report();
   const TimeUnit time(row.step);
-  return fmt::format("The peak, {}, is at {} of {} {}, in the {} phase: {}.\n",
-                     to_text(row.live_peak), time(explanation.peak_time), time(row.step),
-                     time.name(), phases[static_cast<std::size_t>(explanation.peak_phase)].name,
-                     row.peak_at);
+  std::string text =
+      fmt::format("The peak, {}, is at {} of {} {}, in the {} phase: {}.\n", to_text(row.live_peak),
+                  time(explanation.peak_time), time(row.step), time.name(),
+                  phases[static_cast<std::size_t>(explanation.peak_phase)].name, row.peak_at);
+  if (row.live_peak > row.allocated_peak)
+    text += fmt::format(
+        "More is alive there than is ever allocated ({}): PyTorch does not count what the host has "
+        "freed and a stream still uses.\n",
+        to_text(row.allocated_peak));
+  return text;
 }
 
 std::string category_table(const Explanation& explanation, const Style& style) {

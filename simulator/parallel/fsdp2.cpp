@@ -119,9 +119,10 @@ class FullSharding {
     is_flat_ ? gather_flat(g) : gather_output(g);
   }
 
-  // The host waits until of two groups before one is free (limit_all_gathers).
+  // The host waits until of two groups before one is free (limit_all_gathers). More are
+  // free where a segment is made again: its groups are freed one after the other.
   void gather_flat(std::size_t g) {
-    if (freed_by_.size() == in_flight) {
+    if (freed_by_.size() >= in_flight) {
       rewriter_.order(freed_by_.front(), Lane::Gather);
       freed_by_.erase(freed_by_.begin());
     }

@@ -70,6 +70,17 @@ TEST(ExplanationHead, OfVanillaHasNothingToCompareWith) {
                         "step 20.00 ms\n"));
 }
 
+TEST(ExplanationTable, SaysWhyMoreIsAliveThanAllocated) {
+  constexpr const char* words = "than is ever allocated";
+  Explanation beside = explanation();
+  EXPECT_THAT(explanation_table(beside, wide, 12), Not(HasSubstr(words)));
+  beside.evaluation.report.live_peak = 61_MiB;
+  EXPECT_THAT(explanation_table(beside, wide, 12),
+              HasSubstr("in the backward phase: backward of fc1.\n"
+                        "More is alive there than is ever allocated (60.0 MiB): PyTorch does not "
+                        "count what the host has freed and a stream still uses.\n\nAlive"));
+}
+
 TEST(ExplanationHead, SaysWhyAStrategyDoesNotApply) {
   Explanation refused = explanation();
   refused.evaluation.report.applies = false;

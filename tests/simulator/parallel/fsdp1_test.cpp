@@ -77,6 +77,20 @@ TEST(Fsdp1, HasTwoGroupsAtMost) {
   EXPECT_EQ(most, root + 2 * block);
 }
 
+// Of 8 blocks that the forward gathers each from the third on waits for the one before the last to
+// be free, and so does the backward's first, and each that is gathered once one more is free. Of
+// two blocks that are made again together both are freed at once, and the next two wait for both.
+TEST(Fsdp1, WaitsForGroupsThatAreFreedTogether) {
+  const auto waits = [](std::string_view strategy) {
+    const Trace trace = build_trace(small_gpt2(8), of_ranks(ranks, "fsdp1"));
+    const PlannedStep step = planned(trace, strategy);
+    const JointGraph graph = differentiate(*step.trace, step.plan);
+    return std::ranges::count(graph.edges, Lane::Gather, &Edge::lane);
+  };
+  EXPECT_EQ(waits("vanilla"), 6 + 1 + 6);
+  EXPECT_EQ(waits("checkpoint:every=2"), 6 + 1 + 2 + 2 + 1);
+}
+
 // fp32 shards under bf16: all that is gathered is cast before, and gradients are widened before
 // they are reduced.
 TEST(Fsdp1, CastsBeforeItExchanges) {

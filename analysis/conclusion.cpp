@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace tidemark {
 namespace {
@@ -16,16 +17,32 @@ double measure(Nanoseconds time) { return static_cast<double>(time.count()); }
 
 using Rows = std::vector<const Report*>;
 
-// The row with the least of `of`, and whatever ties with it; the first one's numbers.
+// The row with the least of `of`, and whatever ties with it.
 template <typename Of>
-std::optional<Standing> least(const Rows& rows, Of of) {
-  if (rows.empty()) return std::nullopt;
-  const Report& best =
-      **std::ranges::min_element(rows, {}, [&](const Report* row) { return measure((*row).*of); });
-  Standing standing{{}, best.allocated_peak, best.time_ratio};
-  for (const Report* row : rows)
-    if (ties(measure((*row).*of), measure(best.*of))) standing.strategies.push_back(row->strategy);
+Rows least(const Rows& rows, Of of) {
+  const auto value = [&](const Report* row) { return measure((*row).*of); };
+  const double best = value(*std::ranges::min_element(rows, {}, value));
+  Rows tied;
+  std::ranges::copy_if(rows, std::back_inserter(tied),
+                       [&](const Report* row) { return ties(value(row), best); });
+  return tied;
+}
+
+Standing standing_of(const Rows& tied) {
+  const Report& first = *tied.front();
+  Standing standing{{}, first.allocated_peak, first.time_ratio};
+  for (const Report* row : tied) {
+    standing.strategies.push_back(row->strategy);
+    if (!ties(measure(row->step), measure(first.step))) standing.one_time = false;
+  }
   return standing;
+}
+
+// Who needs no more than another and takes less time is to be taken.
+Standing smallest_of(const Rows& rows) {
+  Rows tied = least(rows, &Report::allocated_peak);
+  std::ranges::stable_sort(tied, {}, &Report::step);
+  return standing_of(tied);
 }
 
 const Report& row_named(const Rows& rows, const std::string& strategy) {
@@ -54,8 +71,8 @@ Conclusion conclude(std::span<const Report> rows, const Device& device, Bytes ca
   }
   conclusion.compared = applying.size();
   if (applying.empty()) return conclusion;
-  conclusion.fastest = least(fitting, &Report::step);
-  conclusion.smallest = least(fitting.empty() ? applying : fitting, &Report::allocated_peak);
+  if (!fitting.empty()) conclusion.fastest = standing_of(least(fitting, &Report::step));
+  conclusion.smallest = smallest_of(fitting.empty() ? applying : fitting);
   const Report& smallest = row_named(applying, conclusion.smallest->strategies.front());
   if (fitting.empty()) conclusion.nearest = shortage_of(smallest);
   const auto vanilla = std::ranges::find(applying, reference_strategy().name, &Report::strategy);

@@ -12,9 +12,10 @@ namespace tidemark {
 
 /// Strategies that tie: equal to the tenth of a percent that tables show.
 struct Standing {
-  std::vector<std::string> strategies;
-  Bytes allocated;
-  std::optional<double> time_ratio;  ///< against vanilla
+  std::vector<std::string> strategies;  ///< of those that need least the fastest first
+  Bytes allocated;                      ///< of the first
+  std::optional<double> time_ratio;     ///< of the first, against vanilla
+  bool one_time = true;                 ///< the others take as long
 
   bool operator==(const Standing&) const = default;
 };

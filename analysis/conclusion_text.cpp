@@ -31,7 +31,10 @@ std::string capitalized(std::string text) {
 std::string price(const Standing& standing) {
   if (!standing.time_ratio) return "";
   const double percent = (*standing.time_ratio - 1) * 100;
-  return percent < 0.05 ? ", at no cost in time" : fmt::format(", for {:.1f} % more time", percent);
+  const std::string whose =
+      standing.one_time ? "" : fmt::format(" with {}", standing.strategies.front());
+  if (percent < 0.05) return ", at no cost in time" + whose;
+  return fmt::format(", for {:.1f} % more time{}", percent, whose);
 }
 
 std::string shortage_text(const Shortage& shortage) {

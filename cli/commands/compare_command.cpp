@@ -77,10 +77,12 @@ const StrategySpec* most_interesting(const Comparison& comparison) {
 std::string suggestion(const Comparison& comparison, const Options& options) {
   const StrategySpec* strategy = most_interesting(comparison);
   if (!strategy) return "";
-  if (strategy->plan && strategy->plan->file().empty())
-    return fmt::format("Next: tidemark plan {}{}{} --budget {}\n", shell_quoted(options.subject),
-                       as_typed(options, "step"), as_typed(options, "device"),
-                       shell_quoted(*options.plan_budget));
+  if (strategy->plan && strategy->plan->file().empty()) {
+    Options of_plan = options;
+    of_plan.budget = options.plan_budget;
+    return fmt::format("Next: tidemark plan {}{}{}\n", shell_quoted(options.subject),
+                       as_typed(options, "step"), as_typed(of_plan, "device"));
+  }
   return fmt::format("Next: tidemark explain {}{}{} {}\n", shell_quoted(options.subject),
                      as_typed(options, "step"), as_typed(options, "device"), as_typed(*strategy));
 }

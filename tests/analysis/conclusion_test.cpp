@@ -11,6 +11,7 @@ namespace tidemark::conclusion_test {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using namespace literals;
@@ -62,6 +63,19 @@ TEST(Conclusion, TiesAreTies) {
               HasSubstr("Vanilla fits (12.0 GiB of 16.0 GiB) and nothing is faster"));
   EXPECT_THAT(said({row("vanilla", 12_GiB, 100), row("a", 12_GiB, 120)}),
               HasSubstr("; no strategy needs less"));
+}
+
+// Of those that need least the fastest is named first, and the price is its.
+TEST(Conclusion, OfThoseThatNeedLeastTheCheapestHasThePrice) {
+  const Report vanilla = row("vanilla", 12_GiB, 100);
+  const Report slow = row("slow", 4_GiB, 130), quick = row("quick", 4_GiB, 110);
+  EXPECT_THAT(said({vanilla, slow, quick}),
+              EndsWith("; quick and slow need least, 4.00 GiB, for 10.0 % more time with quick."));
+  EXPECT_THAT(said({vanilla, row("early", 4_GiB, 110), quick}),
+              EndsWith("; early and quick need least, 4.00 GiB, for 10.0 % more time."));
+  EXPECT_THAT(said({vanilla, slow, row("free", 4_GiB, 100)}),
+              EndsWith(" and nothing is faster; free and slow need least, 4.00 GiB, at no cost in "
+                       "time with free."));
 }
 
 TEST(Conclusion, SaysWhatMakesAPeakThatNoStrategyLowers) {

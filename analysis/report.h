@@ -58,7 +58,8 @@ struct Report {
 
   Bytes capacity;  ///< device (or budget) less the CUDA context
   bool fits = false;
-  Bytes short_by;  ///< allocated peak above the capacity, if it does not fit; 0 if fragmented
+  Bytes short_by;     ///< allocated peak above the capacity, if it does not fit; 0 if fragmented
+  Bytes over_budget;  ///< of a plan: what it needs above what it was asked to keep to
   /// Does it fit with expandable segments? Known where only fragmentation keeps it out.
   std::optional<bool> fits_expandable = {};
   std::optional<BatchLimits> batches = {};

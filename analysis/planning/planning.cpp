@@ -139,6 +139,13 @@ void weigh_exact(const PlanSearches& exact, Planning& planning, std::optional<Fo
                            [](const PlanGroup& group) { return is_changed(group); })};
 }
 
+// Of the smallest plan, where none keeps to the budget.
+void note_budget(Planning& planning) {
+  if (planning.request.max_slowdown) return;
+  Report& row = planning.comparison.rows.back();
+  row.over_budget = std::max(Bytes{}, measured(row, planning.request.measure) - planning.budget);
+}
+
 }  // namespace
 
 std::string title_of(const Planning& planning) {
@@ -252,6 +259,7 @@ Planning plan_within(const Scenario& scenario, const PlanRequest& request, const
 
   if (scenario.step.mesh[Axis::Pipeline] > 1) {
     plan_stages(watch, planning);
+    note_budget(planning);
     planning.is_stopped = was_stopped;
     return planning;
   }
@@ -271,6 +279,7 @@ Planning plan_within(const Scenario& scenario, const PlanRequest& request, const
   planning.feasible = found.has_value();
   const FoundPlan plan = found ? *found : searches.smallest();
   describe(searches, plan, planning);
+  note_budget(planning);
   if (request.form != PlanForm::Tensors) compare_forms(plan, watch, planning);
   planning.advice = advice_for(planning, watch);
   if (request.front_points > 0) planning.fronts = fronts_of(searches, planning, watch);

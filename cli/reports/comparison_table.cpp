@@ -123,7 +123,7 @@ void add_bubble(Columns& columns, const TimeUnit& unit) {
 
 void add_fit(Columns& columns, bool has_batches) {
   columns.add({"fits", Align::Left}, [](const Report& row) {
-    return TextCell{fits_text(row), row.fits ? Ink::Good : Ink::Bad};
+    return TextCell{fits_text(row), row.fits && row.over_budget == Bytes{} ? Ink::Good : Ink::Bad};
   });
   if (!has_batches) return;
   columns.add({"max batch"}, [](const Report& row) { return TextCell{batches_text(row)}; });

@@ -101,7 +101,7 @@ std::string origin_of_numbers(std::span<const Comparison> comparisons) {
 }
 
 std::string fits_text(const Report& row) {
-  if (row.fits) return "yes";
+  if (row.fits) return row.over_budget > Bytes{} ? "over budget" : "yes";
   if (row.short_by.count == 0) return "no, fragmented";
   return fmt::format("no, {} short", to_text(row.short_by));
 }

@@ -37,19 +37,20 @@ std::vector<Cell> cells_of(const Report& row, const SizeUnit& size, const TimeUn
   const auto duration = [&](Nanoseconds t) {
     return Cell{t.count() == 0 ? "" : time(t), fmt::format("{}", t.count())};
   };
-  std::vector<Cell> cells = {{row.strategy},
-                             bytes(row.allocated_peak),
-                             change(row.memory_ratio),
-                             bytes(row.reserved_peak),
-                             bytes(row.planned),
-                             bytes(row.live_peak),
-                             duration(row.step),
-                             change(row.time_ratio),
-                             {throughput_text(row), fmt::format("{}", row.throughput)},
-                             {mfu_text(row), fmt::format("{}", row.mfu)},
-                             duration(row.recovery.alone),
-                             duration(row.recovery.hidden),
-                             {fits_text(row), "", row.fits ? "text good" : "text bad"}};
+  std::vector<Cell> cells = {
+      {row.strategy},
+      bytes(row.allocated_peak),
+      change(row.memory_ratio),
+      bytes(row.reserved_peak),
+      bytes(row.planned),
+      bytes(row.live_peak),
+      duration(row.step),
+      change(row.time_ratio),
+      {throughput_text(row), fmt::format("{}", row.throughput)},
+      {mfu_text(row), fmt::format("{}", row.mfu)},
+      duration(row.recovery.alone),
+      duration(row.recovery.hidden),
+      {fits_text(row), "", row.fits && row.over_budget == Bytes{} ? "text good" : "text bad"}};
   if (has_batches) {
     cells.push_back({batches_text(row), fmt::format("{}", row.batches ? row.batches->every : 0)});
   }

@@ -122,6 +122,7 @@ std::string planning_json(const Planning& planning) {
   json["gradient_error_of_codes"] = error_json({.codes = planning.error.codes});
   json["gradient_error_of_operators"] = error_json({.operators = planning.error.operators});
   json["exact"] = exact_json(planning.exact);
+  json["over_budget_bytes"] = planning.request.max_slowdown ? Json() : Json(row.over_budget.count);
   json["fits"] = row.fits;
   json["allocated_peak_bytes"] = row.allocated_peak.count;
   json["reserved_peak_bytes"] = row.reserved_peak.count;

@@ -189,13 +189,21 @@ std::string refusal_of_stages(const Planning& planning) {
                      to_string(planning.request.measure), fmt::join(without, ", "));
 }
 
+// Of the smallest plan, which keeps to the budget where only fragmentation is in its way.
+std::string miss(Bytes budget, const Report& smallest) {
+  if (smallest.over_budget > Bytes{})
+    return fmt::format("The budget of {} is missed by {}.", to_text(budget),
+                       to_text(smallest.over_budget));
+  return "Fragmentation keeps every plan out of the device's memory.";
+}
+
 std::string refusal(const Planning& planning) {
   if (planning.request.max_slowdown) return refusal_of_time(*planning.request.max_slowdown);
   const Report& row = planning.comparison.rows.back();
   const bool is_rest = planning.binding == "optimizer step";
   std::string text = fmt::format(
-      "No plan below {} {}: {}.", to_text(measured(row, planning.request.measure)),
-      to_string(planning.request.measure),
+      "{} No plan below {} {}: {}.", miss(planning.budget, row),
+      to_text(measured(row, planning.request.measure)), to_string(planning.request.measure),
       is_rest
           ? fmt::format("the optimizer step holds {}, whatever blocks keep", to_text(planning.rest))
           : fmt::format("memory is tightest in the {}", planning.binding));

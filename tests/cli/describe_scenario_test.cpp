@@ -66,6 +66,18 @@ TEST(DescribedStep, CountsMicroBatchesAndTokensWhereThereAreAny) {
   EXPECT_THAT(line(1, step), StartsWith("batch 4 × 2 micro-batches to 64 · "));
 }
 
+// A budget of less than the device's memory, which a plan was asked for.
+TEST(Fits, ABudgetOrTheDevice) {
+  Report row = small_row("plan", 20, 25);
+  EXPECT_EQ(fits_text(row), "yes");
+  row.over_budget = Bytes{1};
+  EXPECT_EQ(fits_text(row), "over budget");
+  row.fits = false;
+  EXPECT_EQ(fits_text(row), "no, fragmented");
+  row.short_by = Bytes{1 << 20};
+  EXPECT_EQ(fits_text(row), "no, 1.00 MiB short");
+}
+
 TEST(DescribedStep, OfACaptureSaysWhatItWas) {
   Comparison step = captured();
   step.scenario.step.precision = Precision::Bf16;

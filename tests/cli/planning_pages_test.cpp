@@ -33,6 +33,7 @@ TEST(PlanningJson, HasTheNumbersOfThePlanAndOfVanilla) {
                                                            {"measure", "allocated"},
                                                            {"form", "tensors"},
                                                            {"feasible", true},
+                                                           {"over_budget_bytes", 0},
                                                            {"class", "exact"},
                                                            {"host_budget_bytes", nullptr},
                                                            {"overlap", false},

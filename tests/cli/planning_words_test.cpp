@@ -36,6 +36,7 @@ Planning refused() {
   planning.feasible = false;
   planning.comparison.rows.back().allocated_peak = {3 * gib};
   planning.comparison.rows.back().live_peak = {2 * gib};
+  planning.comparison.rows.back().over_budget = {gib / 2};
   return planning;
 }
 
@@ -210,9 +211,13 @@ TEST(Proof, EndsWithWhatIsFaster) {
 TEST(Refusal, SaysWhatIsTooLarge) {
   Planning planning = refused();
   EXPECT_EQ(planning_words(planning),
-            "No plan below 3.00 GiB allocated: memory is tightest in the backward of loss.");
+            "The budget of 20.0 GiB is missed by 512 MiB. No plan below 3.00 GiB allocated: memory "
+            "is tightest in the backward of loss.");
   planning.request.measure = Measure::Live;
-  EXPECT_THAT(planning_words(planning), StartsWith("No plan below 2.00 GiB live: "));
+  EXPECT_THAT(planning_words(planning), HasSubstr(" No plan below 2.00 GiB live: "));
+  planning.comparison.rows.back().over_budget = {};
+  EXPECT_THAT(planning_words(planning),
+              StartsWith("Fragmentation keeps every plan out of the device's memory. No plan "));
   planning.binding = "optimizer step";
   planning.rest = {gib};
   EXPECT_THAT(planning_words(planning),

@@ -122,6 +122,8 @@ TEST(Planning, SaysWhatHoldsThePeakWhereNoPlanKeepsToTheBudget) {
   EXPECT_FALSE(planning.feasible);
   EXPECT_EQ(planning.binding, "optimizer step");
   EXPECT_GT(planning.rest, planning.budget);
+  const Report& row = planning.comparison.rows.back();
+  EXPECT_EQ(row.over_budget, row.allocated_peak - planning.budget);
   EXPECT_THAT(planning.advice, Not(IsEmpty()));
 }
 

@@ -12,6 +12,7 @@
 #include "simulator/parallel/pipeline_actions.h"
 #include "simulator/parallel/pipeline_order.h"
 #include "simulator/parallel/rank_trace.h"
+#include "simulator/parallel/tensor_cuts.h"
 #include "simulator/parallel/wrapped_groups.h"
 #include "simulator/place/place.h"
 #include "simulator/simulate.h"
@@ -498,6 +499,9 @@ LayoutParts parts_of(const LayoutRequest& request, const MeshLayout& layout) {
     PartSums sums(planned, request.scenario.device);
     found.runs = sums.runs();
     found.parts = std::move(sums).sums();
+  } catch (const IndivisibleError& error) {
+    found.tensor_refusal = error.what();
+    found.is_indivisible = true;
   } catch (const InputError& error) {
     found.tensor_refusal = error.what();
   }

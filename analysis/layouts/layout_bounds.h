@@ -36,6 +36,7 @@ struct LayoutParts {
   Refusal refusal;              ///< the strategy does not apply
   Refusal pipeline_refusal;     ///< … to micro-batches in flight
   Refusal tensor_refusal;       ///< the step cannot be cut for its tp ranks
+  bool is_indivisible = false;  ///< … for so many
   bool is_on_one_lane = true;   ///< otherwise runs may be hidden, and sums are no bound
 };
 

@@ -141,8 +141,9 @@ class LayoutSearcher {
   Considered considered(const MeshLayout& layout, const LayoutParts& parts) const {
     // One tensor-parallel rank shares nothing: then it is the step that is refused.
     const bool is_shared = layout.mesh[Axis::Tensor] > 1 || layout.mesh.experts > 1;
+    if (!parts.tensor_refusal.empty() && !is_shared) return {LayoutRule::Refused, {}};
     if (!parts.tensor_refusal.empty())
-      return {is_shared ? LayoutRule::Tensor : LayoutRule::Refused, {}};
+      return {parts.is_indivisible ? LayoutRule::Tensor : LayoutRule::Undivided, {}};
     if (!parts.refusal.empty() || (is_piped(layout) && !parts.pipeline_refusal.empty()))
       return {LayoutRule::Strategy, {}};
     const Scenario scenario = scenario_in(request(), layout);
@@ -163,6 +164,10 @@ class LayoutSearcher {
       return leave_out(*of.rule, refusals.tensor, result_.refusal);
     if (of.rule == LayoutRule::Tensor)
       return leave_out(*of.rule, refusals.tensor, result_.tensor_refusal);
+    if (of.rule == LayoutRule::Undivided) {
+      ++result_.undivided[refusals.tensor];
+      return count(*of.rule);
+    }
     if (of.rule == LayoutRule::Strategy)
       return leave_out(*of.rule, refusals.step.empty() ? refusals.pipeline : refusals.step,
                        result_.strategy_refusal);

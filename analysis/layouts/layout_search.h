@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 
 #include "analysis/layouts/layout_bounds.h"
 
@@ -37,9 +38,10 @@ struct LayoutSearch {
   std::vector<FoundLayout> found;  ///< the fastest, then the rest of the front; in order of time
   LayoutCounts cut{};              ///< by rule; with `found` they are all layouts
   std::int64_t all = 0, simulated = 0;
-  std::string tensor_refusal;    ///< what the first mesh that the model does not divide by said
-  std::string strategy_refusal;  ///< … the first strategy that does not apply
-  std::string refusal;           ///< … the first layout that was refused, or the nearest one
+  std::string tensor_refusal;  ///< what the first mesh that the model does not divide by said
+  std::map<std::string, std::int64_t> undivided;  ///< layouts by what their ranks do not share
+  std::string strategy_refusal;                   ///< … the first strategy that does not apply
+  std::string refusal;  ///< … the first layout that was refused, or the nearest one
   std::string throughput_unit = "samples";
   /// Where nothing fits: the layout that needs least by its bound, simulated, and the most of it.
   std::optional<FoundLayout> nearest = {};

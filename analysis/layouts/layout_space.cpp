@@ -20,11 +20,12 @@
 
 namespace tidemark {
 
-constexpr std::array<LayoutRuleRow, 14> layout_rules = {
+constexpr std::array<LayoutRuleRow, 15> layout_rules = {
     LayoutRuleRow{LayoutRule::Batch, "batch", "the global batch is not dealt out evenly"},
     LayoutRuleRow{LayoutRule::MicroBatches, "micro_batches", "more than 1024 micro-batches"},
     LayoutRuleRow{LayoutRule::Node, "node", "tensor-parallel ranks on several nodes"},
     LayoutRuleRow{LayoutRule::Tensor, "tensor", "heads, columns or tokens do not divide by tp"},
+    LayoutRuleRow{LayoutRule::Undivided, "undivided", "no tensor-parallel ranks share the step"},
     LayoutRuleRow{LayoutRule::Blocks, "blocks", "blocks do not divide by stages and chunks"},
     LayoutRuleRow{LayoutRule::Rounds, "rounds",
                   "interleaved stages need a multiple of pp micro-batches"},

@@ -57,6 +57,7 @@ enum class LayoutRule : std::uint8_t {
   MicroBatches,  ///< more of them than are simulated
   Node,          ///< tensor-parallel ranks on several nodes
   Tensor,        ///< what the ranks share does not divide by tp
+  Undivided,     ///< the step has what no tp ranks share
   Blocks,        ///< blocks do not divide by stages and chunks
   Rounds,        ///< interleaved stages take as many micro-batches at a time as there are stages
   Sharding,      ///< not simulated with this sharding
@@ -75,9 +76,9 @@ struct LayoutRuleRow {
   std::string_view says;  ///< for people
 };
 
-extern const std::array<LayoutRuleRow, 14> layout_rules;
+extern const std::array<LayoutRuleRow, 15> layout_rules;
 
-using LayoutCounts = std::array<std::int64_t, 14>;
+using LayoutCounts = std::array<std::int64_t, 15>;
 
 /// The layouts that rules of counting leave, in one fixed order, and how many were cut by which.
 /// What the model's trace refuses (Tensor, Strategy) is not asked here.

@@ -55,6 +55,7 @@ std::string search_json(const LayoutSearch& search, const LayoutCommand& command
                         {"global_batch", request.global_batch},
                         {"layouts", search.all},
                         {"left_out", counts_json(search)},
+                        {"undivided", search.undivided},
                         {"is_stopped", search.is_stopped},
                         {"throughput_unit", search.throughput_unit},
                         {"nearest", nearest_json(search, command)},

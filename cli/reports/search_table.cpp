@@ -104,19 +104,30 @@ std::string draw_layouts(const LayoutSearch& search, const Style& style) {
   return table.draw(style, "--format csv has all");
 }
 
+// Each with its layouts: what ranks do not share is of several kinds, which have names of their
+// own.
+std::vector<std::pair<std::int64_t, std::string>> reasons_of(const LayoutSearch& search) {
+  std::vector<std::pair<std::int64_t, std::string>> reasons;
+  for (const LayoutRuleRow& rule : layout_rules) {
+    const std::int64_t cut = search.cut[static_cast<std::size_t>(rule.value)];
+    if (rule.value == LayoutRule::Undivided)
+      for (const auto& [why, layouts] : search.undivided)
+        reasons.emplace_back(layouts, printable(why, 400));
+    else if (cut > 0)
+      reasons.emplace_back(cut, rule.says);
+  }
+  return reasons;
+}
+
 std::string left_out_text(const LayoutSearch& search, const Style& style) {
   TextTable table;
   table.add_column({"layouts", Align::Right});
-  table.add_column({"left out because", Align::Left});
-  bool is_any_cut = false;
-  for (const LayoutRuleRow& rule : layout_rules) {
-    const std::int64_t cut = search.cut[static_cast<std::size_t>(rule.value)];
-    is_any_cut = is_any_cut || cut > 0;
-    if (cut > 0) table.add_row({{fmt::format("{}", cut)}, {std::string(rule.says)}});
-  }
+  table.add_column({"left out because", Align::Wrapped});
+  const auto reasons = reasons_of(search);
+  for (const auto& [layouts, why] : reasons) table.add_row({{fmt::format("{}", layouts)}, {why}});
   std::string text = fmt::format("\n{} layouts, {} of them simulated, {} shown\n", search.all,
                                  search.simulated, search.found.size());
-  if (is_any_cut) text += table.draw(style);
+  if (!reasons.empty()) text += table.draw(style);
   if (!search.tensor_refusal.empty())
     text += wrapped_text(fmt::format("tp: {}", printable(search.tensor_refusal, 400)), style.width);
   if (search.found.empty() && !search.strategy_refusal.empty())

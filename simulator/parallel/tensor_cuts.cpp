@@ -25,9 +25,9 @@ namespace {
 
 constexpr std::int8_t whole = TensorCuts::whole;
 
-template <typename... Args>
+template <typename Error = InputError, typename... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> why, Args&&... args) {
-  throw InputError("--mesh: tp: " + fmt::format(why, std::forward<Args>(args)...));
+  throw Error("--mesh: tp: " + fmt::format(why, std::forward<Args>(args)...));
 }
 
 class CutSearch {
@@ -442,9 +442,9 @@ class CutSearch {
     nearest[Axis::Data] = both / nearest[Axis::Tensor];
     if (nearest.expert_tensor > 0) nearest = with_ranks_of_expert(nearest, nearest.expert_tensor);
     nearest.experts = std::gcd(nearest.experts, nearest.expert_ranks());
-    refuse("{} has {} {}, which {} ranks cannot share (nearest: --mesh {})", name_of(worst),
-           shape(worst)[static_cast<std::size_t>(cut(worst))], counted_in(worst), ranks_,
-           to_text(nearest));
+    refuse<IndivisibleError>("{} has {} {}, which {} ranks cannot share (nearest: --mesh {})",
+                             name_of(worst), shape(worst)[static_cast<std::size_t>(cut(worst))],
+                             counted_in(worst), ranks_, to_text(nearest));
   }
 
   std::string_view counted_in(TensorId tensor) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/error.h"
 #include "simulator/parallel/sequence_scatters.h"
 #include "traces/trace.h"
 
@@ -50,8 +51,14 @@ struct TensorCuts {
   }
 };
 
-/// How the tp ranks of the step's mesh cut it. InputError if they cannot, with the nearest mesh
-/// that could where there is one.
+/// Other numbers of ranks could share it: the message has the nearest mesh.
+class IndivisibleError : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+/// How the tp ranks of the step's mesh cut it. IndivisibleError if so many cannot, InputError if
+/// none can.
 TensorCuts find_cuts(const Trace& trace);
 
 /// Of `size` words on each of so many ranks: Megatron-LM fills up to a multiple of 128 per rank.

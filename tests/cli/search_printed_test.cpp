@@ -118,6 +118,20 @@ TEST(SearchTable, CountsWhatItLeftOut) {
   EXPECT_THAT(table(made), HasSubstr("\nstrategy: no blocks\n"));
 }
 
+// What ranks do not share does not stand under what does not divide.
+TEST(SearchTable, CountsWhatRanksDoNotShareByItsName) {
+  LayoutSearch made = search();
+  made.cut[static_cast<std::size_t>(LayoutRule::Tensor)] = 2;
+  made.cut[static_cast<std::size_t>(LayoutRule::Undivided)] = 7;
+  made.undivided = {{"--mesh: tp: experts (add --sp)", 3}, {"--mesh: tp: scans (take tp=1)", 4}};
+  EXPECT_THAT(table(made), HasSubstr("      2  heads, columns or tokens do not divide by tp\n"
+                                     "      3  --mesh: tp: experts (add --sp)\n"
+                                     "      4  --mesh: tp: scans (take tp=1)\n"));
+  const Json json = Json::parse(print_search(made, command_of, Format::Json, {}));
+  EXPECT_EQ(json.at("left_out").at("undivided"), 7);
+  EXPECT_EQ(json.at("undivided"), Json(made.undivided));
+}
+
 TEST(SearchTable, SaysWhatBindsWhereNothingFits) {
   LayoutSearch made = search();
   made.nearest = made.found[0];

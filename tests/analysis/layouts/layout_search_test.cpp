@@ -351,6 +351,19 @@ TEST(LayoutSearch, SaysWhyAModelIsNotCut) {
   EXPECT_FALSE(search.tensor_refusal.empty());
 }
 
+// No number of tensor-parallel ranks shares Liger's kernels: that is no matter of heads.
+TEST(LayoutSearch, CountsWhatNoRanksShareByItself) {
+  LayoutRequest request = small_request(2, 2);
+  request.scenario.step.liger = true;
+  const LayoutSearch search = search_layouts(request);
+  EXPECT_EQ(cut_by(search.cut, LayoutRule::Tensor), 0);
+  EXPECT_EQ(search.tensor_refusal, "");
+  ASSERT_EQ(search.undivided.size(), 1u);
+  EXPECT_EQ(search.undivided.begin()->first,
+            "--mesh: tp: Liger's kernels are not shared by tp ranks (leave --liger out)");
+  EXPECT_EQ(search.undivided.begin()->second, cut_by(search.cut, LayoutRule::Undivided));
+}
+
 // Fused attention keeps no map that a selective checkpoint could recompute.
 TEST(LayoutSearch, SaysWhyNoStrategyApplies) {
   LayoutRequest request = small_request(2, 2);

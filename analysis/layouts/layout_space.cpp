@@ -65,13 +65,27 @@ Trace one_rank(const LayoutRequest& request) {
   return build_trace(request.scenario.model, step_in(request, MeshLayout()));
 }
 
+// The last stage has so many blocks of further tokens beside its own. Empty if it can have no fewer
+// of its own for that.
+std::vector<std::int64_t> uneven_counts(std::int64_t blocks, std::int64_t further,
+                                        std::int64_t stages) {
+  const std::int64_t all = blocks + further;
+  std::vector<std::int64_t> counts = uneven_stages(all, stages);
+  if (counts.empty() && further > 0 && stages > 1 && all % stages == 0)
+    counts.assign(static_cast<std::size_t>(stages), all / stages);
+  if (counts.empty() || counts.back() <= further) return {};
+  counts.back() -= further;
+  return counts;
+}
+
 class LayoutEnumeration {
  public:
   explicit LayoutEnumeration(const LayoutRequest& request)
       : request_(request),
         joined_(interconnect_of(request.scenario.device)),
         trace_(one_rank(request)),
-        blocks_(static_cast<std::int64_t>(shared_blocks(trace_))) {
+        blocks_(static_cast<std::int64_t>(shared_blocks(trace_))),
+        further_(std::ssize(trace_.blocks) - blocks_) {
     batches_ = divisors_of(request.global_batch);
     if (request.micro_batch) batches_ = {*request.micro_batch};
   }
@@ -129,9 +143,22 @@ class LayoutEnumeration {
           layout.schedule = static_cast<std::uint16_t>(schedule);
           layout.sharding = static_cast<std::uint16_t>(sharding);
           layout.strategy = static_cast<std::uint16_t>(s);
-          layout.uneven = deals_unevenly(layout) ? static_cast<std::uint16_t>(blocks_) : 0;
-          add(layout);
+          add_stages(layout);
         }
+  }
+
+  // Evenly where that goes, and with fewer blocks on a last stage that has further ones.
+  void add_stages(MeshLayout layout) {
+    const std::vector<std::int64_t> counts = uneven_counts_of(layout, 0);
+    layout.uneven = counts.empty() ? 0 : static_cast<std::uint16_t>(blocks_);
+    layout.further = 0;
+    add(layout);
+    if (further_ == 0) return;
+    const std::vector<std::int64_t> beside = uneven_counts_of(layout, further_);
+    if (beside.empty() || beside == counts) return;
+    layout.uneven = static_cast<std::uint16_t>(blocks_);
+    layout.further = static_cast<std::uint16_t>(further_);
+    add(layout);
   }
 
   // Parts are dealt out by a mixture of the layout's number (the finalizer of SplitMix64), so that
@@ -185,11 +212,11 @@ class LayoutEnumeration {
   }
 
   // Of chunks, each stage has as many.
-  bool deals_unevenly(const MeshLayout& layout) const {
+  std::vector<std::int64_t> uneven_counts_of(const MeshLayout& layout, std::int64_t further) const {
     const PipelineSchedule& schedule = request_.schedules[layout.schedule];
-    return schedule.chunks == 1 && schedule.blocks.empty() &&
-           blocks_ <= std::numeric_limits<std::uint16_t>::max() &&
-           !uneven_stages(blocks_, layout.mesh[Axis::Pipeline]).empty();
+    if (schedule.chunks > 1 || !schedule.blocks.empty()) return {};
+    if (blocks_ + further > std::numeric_limits<std::uint16_t>::max()) return {};
+    return uneven_counts(blocks_, further, layout.mesh[Axis::Pipeline]);
   }
 
   // Evenly, or as the schedule says, which says it for one number of chunks.
@@ -202,8 +229,8 @@ class LayoutEnumeration {
 
   const LayoutRequest& request_;
   const Interconnect* const joined_;
-  const Trace trace_;  ///< of one rank
-  const std::int64_t blocks_;
+  const Trace trace_;                    ///< of one rank
+  const std::int64_t blocks_, further_;  ///< that stages share, and of the last one
   std::vector<std::int64_t> batches_;
   std::int64_t number_ = 0;
   LayoutSpace space_;
@@ -254,7 +281,7 @@ std::optional<PipelineSchedule> schedule_in(const LayoutRequest& request,
   if (layout.mesh[Axis::Pipeline] == 1) return {};
   PipelineSchedule schedule = request.schedules[layout.schedule];
   if (layout.uneven > 0)
-    schedule.blocks = uneven_stages(layout.uneven, layout.mesh[Axis::Pipeline]);
+    schedule.blocks = uneven_counts(layout.uneven, layout.further, layout.mesh[Axis::Pipeline]);
   return schedule;
 }
 

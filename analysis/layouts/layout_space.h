@@ -45,7 +45,8 @@ struct MeshLayout {
   std::int64_t batch = 1;          ///< samples of one micro-batch
   std::int64_t micro_batches = 1;  ///< of one rank in a step
   bool sequence_parallel = false;
-  std::uint16_t uneven = 0;  ///< blocks that uneven_stages() deals out; 0: as many of each stage
+  std::uint16_t uneven = 0;   ///< blocks that are dealt out unevenly; 0: as many of each stage
+  std::uint16_t further = 0;  ///< of the last stage, dealt out with them: those of further tokens
   std::uint16_t schedule = 0, sharding = 0, strategy = 0;  ///< into the request's lists
 
   bool operator==(const MeshLayout&) const = default;

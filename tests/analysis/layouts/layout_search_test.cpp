@@ -1,6 +1,7 @@
 // What a search shows is what simulating every layout would have shown.
 #include "analysis/layouts/layout_search.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "simulator/parallel/cluster.h"
 #include "tests/support/small_models.h"
+#include "traces/models/config_reader.h"
 
 namespace tidemark::layout_search_test {
 namespace {
@@ -27,6 +29,15 @@ LayoutRequest small_request(std::int64_t gpus, std::int64_t global_batch) {
   request.gpus = gpus;
   request.global_batch = global_batch;
   return request;
+}
+
+Model gpt_of_further_tokens(std::int64_t depth) {
+  const std::string config = fmt::format(
+      R"({{"model_type": "megatron-gpt", "num_layers": {}, "hidden_size": 64, "vocab_size": 256,
+          "num_attention_heads": 4, "ffn_hidden_size": 96, "max_position_embeddings": 16,
+          "position_embedding_type": "rope", "mtp_num_layers": 1}})",
+      depth);
+  return small_model("small-gpt", read_model_config(config, "config.json").config);
 }
 
 std::int64_t sum_of(const LayoutCounts& counts) {
@@ -106,6 +117,25 @@ TEST(LayoutSpace, HasStagesOfUnequalNumbersWhereNoneAreEqual) {
   EXPECT_THAT(schedules, testing::ElementsAre("1f1b:blocks=2-1-1-1", "1f1b:blocks=3-2"));
   for (const FoundLayout& found : search_layouts(request).found)
     EXPECT_EQ(report_in(request, found.layout).step, found.numbers.step);
+}
+
+// Of 16 blocks and one of a further token beside those of the last stage two stages get eight each,
+// or nine and seven; four get four each, or 4, 5, 5 and 2.
+TEST(LayoutSpace, GivesTheStageOfFurtherTokensFewerBlocks) {
+  LayoutRequest request = small_request(4, 16);
+  request.scenario.model = gpt_of_further_tokens(16);
+  request.scenario.step.framework = "megatron";
+  request.shardings = {parse_sharding("megatron")};
+  request.schedules = {parse_schedule("1f1b"), parse_schedule("interleaved:v=2")};
+  std::set<std::string> schedules;
+  for (const MeshLayout& layout : enumerate_layouts(request).layouts)
+    if (layout.mesh[Axis::Pipeline] > 1)
+      schedules.insert(to_text(*step_in(request, layout).schedule));
+  EXPECT_THAT(schedules, testing::ElementsAre("1f1b", "1f1b:blocks=4-5-5-2", "1f1b:blocks=9-7",
+                                              "interleaved:v=2"));
+  std::int64_t others = 0;
+  const auto expected = best_of(all_that_fit(request), request.top, others);
+  EXPECT_EQ(keys_of(search_layouts(request).found), keys_of(expected));
 }
 
 // Four blocks: eight stages get none each, four stages of two chunks neither.

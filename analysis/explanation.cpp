@@ -59,6 +59,19 @@ void describe_decision(const Plan& plan, const Needs& needs, const Buffer& buffe
   if (is_saved) alive.reason = plan.reasons[plan.decisions[t].reason];
 }
 
+// Buffers of several weights have the name of the first. Megatron-LM's dummies of gradients are of
+// one; ZeRO's partition is of parts of them.
+std::string shared_of(const Trace& trace, const Buffer& buffer) {
+  const bool is_named = buffer.role == Role::Temporary && buffer.tensor != no_tensor &&
+                        trace[buffer.tensor].category == Category::Parameter;
+  if (!is_named) return "";
+  if (buffer.category == Category::Communication) return "a buffer";
+  const std::optional<Sharding> sharing = sharing_of(trace.step);
+  if (buffer.category != Category::Gradient || !sharing) return "";
+  if (is_zero(sharing->kind)) return "gradients";
+  return buffer.size > size(trace[buffer.tensor]) ? "main gradients" : "";
+}
+
 void list_alive(Explanation& explanation, const Peak& top, const Needs& needs) {
   const auto& [planned, schedule, timeline, report] = explanation.evaluation;
   const std::vector<std::string> blocks = exports::blocks_by_tensor(*planned.trace);
@@ -70,6 +83,7 @@ void list_alive(Explanation& explanation, const Peak& top, const Needs& needs) {
       alive.tensor = (*planned.trace)[buffer.tensor].name;
       alive.block = blocks[index(buffer.tensor)];
       alive.line = lines[index(buffer.tensor)];
+      alive.shared = shared_of(*planned.trace, buffer);
     }
     describe_decision(planned.plan, needs, buffer, alive);
     explanation.alive.push_back(std::move(alive));

@@ -25,6 +25,9 @@ struct AliveBuffer {
   std::string decision;   ///< "keep", "recompute", …; "not saved"; "persistent"
   std::string reason;     ///< of a decision about a saved tensor
   std::string line = {};  ///< of the model's code that made the tensor; "" if unknown
+  /// "main gradients": what lies there of `tensor` and of weights that follow it; "" if it is
+  /// one's.
+  std::string shared = {};
 };
 
 struct DecisionGroup {

@@ -14,7 +14,8 @@ Json alive_json(const AliveBuffer& buffer) {
           {"block", buffer.block},
           {"decision", buffer.decision},
           {"reason", buffer.reason},
-          {"line", buffer.line}};
+          {"line", buffer.line},
+          {"shared", buffer.shared}};
 }
 
 Json decision_json(const DecisionGroup& group) {

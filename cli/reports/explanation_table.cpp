@@ -45,6 +45,17 @@ std::string peak_text(const Explanation& explanation) {
   return text;
 }
 
+// Of a pipeline: what the schedule leaves a stage idle for.
+std::string bubble_text(const Report& row) {
+  if (row.bubble == Nanoseconds{}) return "";
+  const TimeUnit time(row.step);
+  const double share =
+      static_cast<double>(row.bubble.count()) / static_cast<double>(row.step.count());
+  return fmt::format("bubble: {} waits for other stages for {} of {} {}, {:.1f} % of the step\n",
+                     row.rank ? to_text(*row.rank) : "the stage", time(row.bubble), time(row.step),
+                     time.name(), 100 * share);
+}
+
 std::string category_table(const Explanation& explanation, const Style& style) {
   const Report& row = explanation.report();
   const SizeUnit unit(row.live_peak);
@@ -63,6 +74,12 @@ std::string category_table(const Explanation& explanation, const Style& style) {
   return table.draw(style);
 }
 
+std::string name_of(const AliveBuffer& buffer) {
+  if (buffer.tensor.empty()) return "(scratch)";
+  if (buffer.shared.empty()) return printable(buffer.tensor);
+  return fmt::format("{} from {} on", buffer.shared, printable(buffer.tensor));
+}
+
 std::string alive_table(const Explanation& explanation, const Style& style, std::size_t top) {
   const auto& alive = explanation.alive;
   const std::size_t shown = std::min(top, alive.size());
@@ -77,7 +94,7 @@ std::string alive_table(const Explanation& explanation, const Style& style, std:
   table.add_column({"line", Align::Left, 7});
   for (const AliveBuffer& buffer : std::span(alive).first(shown))
     table.add_row({{unit(buffer.size)},
-                   {buffer.tensor.empty() ? "(scratch)" : printable(buffer.tensor)},
+                   {name_of(buffer)},
                    {std::string(to_string(buffer.category))},
                    {std::string(roles[static_cast<std::size_t>(buffer.role)].name)},
                    {printable(buffer.block)},
@@ -117,7 +134,7 @@ std::string explanation_head(const Explanation& explanation, const Style& style)
   text += fmt::format("{}: ", style.paint(row.strategy, Ink::Bold));
   if (!row.applies) return text + "does not apply: " + row.reason + "\n";
   text += gain_text(explanation) + "\n";
-  text += fmt::format("fits: {}\n", fits_text(row));
+  text += fmt::format("fits: {}\n", fits_text(row)) + bubble_text(row);
   return text + style.paint(origin_of_numbers(explanation.comparison), Ink::Dim) + "\n";
 }
 

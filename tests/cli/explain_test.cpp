@@ -23,6 +23,29 @@ Scenario scenario_about(std::string_view model, std::string_view strategy) {
   return scenario;
 }
 
+/// What the largest buffer of the category that is of several weights holds.
+std::string shared_on_ranks(std::string_view shard, std::string_view framework, Category category) {
+  Scenario scenario = scenario_about("gpt2", "vanilla");
+  scenario.step.precision = Precision::Bf16;
+  scenario.step.master_weights = true;
+  scenario.step.framework = framework;
+  scenario.step.mesh[Axis::Data] = 2;
+  scenario.step.shard = parse_sharding(shard);
+  const Explanation explanation = explain(scenario);
+  for (const AliveBuffer& buffer : explanation.alive)
+    if (buffer.category == category && !buffer.shared.empty()) return buffer.shared;
+  return "";
+}
+
+// The name of one weight stands for what is of all of them; a dummy is of its weight alone.
+TEST(ExplainedRanks, TellBuffersOfManyWeightsFromThoseOfOne) {
+  EXPECT_EQ(shared_on_ranks("megatron", "megatron", Category::Gradient), "main gradients");
+  EXPECT_EQ(shared_on_ranks("zero3", "transformers-4.57", Category::Gradient), "gradients");
+  EXPECT_EQ(shared_on_ranks("zero3", "transformers-4.57", Category::Communication), "a buffer");
+  EXPECT_EQ(shared_on_ranks("ddp", "transformers-4.57", Category::Communication), "a buffer");
+  EXPECT_EQ(shared_on_ranks("ddp", "transformers-4.57", Category::Gradient), "");
+}
+
 class Explanations : public testing::TestWithParam<const char*> {};
 
 TEST_P(Explanations, ListExactlyWhoMakesThePeak) {

@@ -61,6 +61,17 @@ TEST(ExplanationHead, ComparesWithVanilla) {
                        "(+10.0 %), against vanilla\nfits: yes\nAll numbers are predicted.\n"));
 }
 
+TEST(ExplanationHead, SaysWhatAStageWaits) {
+  Explanation stage = explanation();
+  stage.evaluation.report.rank = RankClass{2};
+  EXPECT_THAT(explanation_head(stage, wide), Not(HasSubstr("bubble")));
+  stage.evaluation.report.bubble = microseconds(5'500);
+  EXPECT_THAT(
+      explanation_head(stage, wide),
+      HasSubstr("\nfits: yes\nbubble: pp2 waits for other stages for 5.50 of 22.00 ms, 25.0 "
+                "% of the step\nAll numbers"));
+}
+
 TEST(ExplanationHead, OfVanillaHasNothingToCompareWith) {
   Explanation vanilla = explanation();
   vanilla.comparison.rows.pop_back();
@@ -111,6 +122,16 @@ TEST(ExplanationTable, NamesLinesOfCodeWhereTheyAreKnown) {
               HasSubstr("30.00  fc1     activation  codes  blocks.0  quantize    train.py:41\n"));
 }
 
+// A buffer of many weights has the name of the first.
+TEST(ExplanationTable, NamesWhatABufferOfManyWeightsHolds) {
+  Explanation of_many = explanation();
+  of_many.alive[1].shared = "main gradients";
+  EXPECT_THAT(explanation_table(of_many, wide, 2),
+              HasSubstr("20.00  main gradients from w on  parameter"));
+  EXPECT_EQ(Json::parse(explanation_json(of_many)).at("alive").at(1).at("shared"),
+            "main gradients");
+}
+
 TEST(ExplanationTable, NamesScratchMemoryAndSaysWhenNothingIsSaved) {
   Explanation bare = explanation();
   bare.decisions.clear();
@@ -127,7 +148,7 @@ TEST(ExplanationJson, HasAllOfIt) {
   EXPECT_EQ(json.at("peak").at("phase"), "backward");
   EXPECT_EQ(json.at("alive").at(0), Json::parse(R"({"tensor": "fc1", "role": "codes",
       "category": "activation", "bytes": 31457280, "block": "blocks.0", "decision": "quantize",
-      "reason": "asked", "line": ""})"));
+      "reason": "asked", "line": "", "shared": ""})"));
   EXPECT_EQ(json.at("decisions").at(1),
             Json::parse(R"({"action": "keep", "reason": "too small", "tensors": 2,
                             "bytes": 1048576})"));

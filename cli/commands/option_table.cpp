@@ -38,7 +38,7 @@ void add_step(std::vector<OptionRow>& rows) {
                       option.help});
     }
   rows.push_back(
-      {"step", "--gpus", "N", &Options::gpus, for_reports | for_view,
+      {"step", "--gpus", "N", &Options::gpus, for_reports | for_trace | for_view,
        "how many GPUs the job has: without --mesh all are replicas (dp), with it its "
        "product has to be N; a search lays the step out over them, with cp and etp of a --mesh in "
        "every layout"});

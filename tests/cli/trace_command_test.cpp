@@ -35,6 +35,13 @@ TEST(TraceFiles, AreWrittenToStandardOutputWithoutAName) {
   EXPECT_EQ(tidemark("trace vit-ti-16").output, file_text(folder / "a.trace.json"));
 }
 
+// As compare has it: all are replicas.
+TEST(TraceFiles, AreOfARankOfSoManyGpus) {
+  EXPECT_EQ(tidemark("trace gpt2 -s 64 --gpus 8").output,
+            tidemark("trace gpt2 -s 64 --mesh dp=8").output);
+  EXPECT_NE(tidemark("trace gpt2 -s 64 --gpus 8").output, tidemark("trace gpt2 -s 64").output);
+}
+
 TEST(TraceFiles, AreDescribedWhenSound) {
   const Folder folder;
   tidemark_with({"trace", "vit-ti-16", "-b", "3", "-o", folder / "a.trace.json"});

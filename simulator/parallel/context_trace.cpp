@@ -151,7 +151,7 @@ class TokenSearch {
         if (!is_cut(input(op)) || !is_cut(input(op, 1))) need_whole(op);
         return;
       case OpKind::MatMul:
-        refuse_scores(op);
+        refuse_scores();
       case OpKind::Opaque:
         if (is_engine_product(trace_, op)) return product(op);
         if (is_float8_linear(trace_, op)) return linear(op);
@@ -184,13 +184,28 @@ class TokenSearch {
     }
   }
 
-  [[noreturn]] void refuse_scores(const Op& op) const {
+  [[noreturn]] void refuse_scores() const {
     refuse_context(
-        "{} is of scores in memory; context ranks need a fused kernel (take --attention flash)",
-        quoted(op.name));
+        "scores in memory are of all tokens; context ranks need a fused kernel (take --attention "
+        "flash)");
+  }
+
+  // A classifier's, or logits against labels of the tokens behind them.
+  [[noreturn]] void refuse_some_tokens(const Op& op) const {
+    const std::int64_t left = numel(shape(output(op))), all = numel(shape(input(op)));
+    if (left * tokens_ == all)
+      refuse_context("the head reads one token of each sequence, which one rank has (take cp=1)");
+    if (left * tokens_ == all * (tokens_ - 1))
+      refuse_context("the loss moves logits by a token, which another rank may have (take cp=1)");
+    need_whole(op);
   }
 
   [[noreturn]] void need_whole(const Op& op) const {
+    if (op.kind == OpKind::LogSoftmax)
+      refuse_context(
+          "the loss weighs all tokens of a sequence against each other, of which each rank has "
+          "some "
+          "(take cp=1)");
     refuse_context("{} needs all tokens of {}, of which each rank has some (take cp=1)",
                    quoted(op.name), name_of(input(op)));
   }
@@ -210,8 +225,8 @@ class TokenSearch {
     for (std::size_t i = 0; i < 3; ++i)
       if (cut(input(op, i)) != 2) need_whole(op);
     if (op.inputs > 3)
-      refuse_context("{} adds {} to the scores of all tokens (take --attention flash{})",
-                     quoted(op.name), name_of(input(op, 3)),
+      refuse_context("a mask{} is added to the scores of all tokens (take --attention flash{})",
+                     trace_.step.padded ? " of padding" : "",
                      trace_.step.padded ? " without --padded" : "");
     for (const TensorId written : trace_.outputs(op)) cut(written) = 2;
   }
@@ -263,14 +278,14 @@ class TokenSearch {
     const TensorId x = input(op);
     for (const TensorId y : trace_.outputs(op)) {
       cut(y) = moved(op, x, y);
-      if (!is_cut(y)) need_whole(op);
+      if (!is_cut(y)) refuse_some_tokens(op);
     }
   }
 
   std::int8_t moved(const Op& op, TensorId x, TensorId y) const {
     const auto transform = static_cast<LayoutTransform>(
         static_cast<int>(attribute(trace_, op, AttributeKey::LayoutTransform)));
-    if (transform == LayoutTransform::ChannelsFirst && cut_[index(x)] == 2) refuse_scores(op);
+    if (transform == LayoutTransform::ChannelsFirst && cut_[index(x)] == 2) refuse_scores();
     const Shape &from = shape(x), &to = shape(y);
     const std::int8_t old = cut_[index(x)];
     if (transform == LayoutTransform::SplitHeads) return old == 1 ? std::int8_t{2} : uncut;

@@ -183,10 +183,18 @@ class StageTrace {
     }
   }
 
+  // Stages send on what their last block made, and nothing else.
   [[noreturn]] void refuse(const Op& op) const {
+    const bool has_decoder = std::ranges::any_of(
+        from_.blocks, [](const Block& block) { return block.name.starts_with("decoder."); });
+    if (has_decoder)
+      throw InputError(
+          "--mesh: pp: all blocks of a decoder read what its encoder makes, which stages do not "
+          "send on (take pp=1)");
     throw InputError(fmt::format(
         "--mesh: pp: blocks read {}, which another stage makes and does not send on (take pp=1)",
-        quoted(from_[from_.outputs(op)[0]].name)));
+        from_.family == "deberta" ? "relative positions"
+                                  : quoted(from_[from_.outputs(op)[0]].name)));
   }
 
   void write(std::size_t chunk) {

@@ -46,6 +46,8 @@ std::string undivided(const Trace& trace, Axis axis) {
         name);
   if (!is_tensor && trace.family == "megatron-t5")
     return "Megatron-LM's T5 gives each context rank whole sequences (take cp=1)";
+  if (trace.family == "deberta")
+    return fmt::format("disentangled attention is not shared by {} ranks (take {}=1)", name, name);
   if (has_relative_positions(trace))
     return fmt::format("relative positions are of all {} (take {}=1)",
                        is_tensor ? "heads" : "pairs of tokens", name);

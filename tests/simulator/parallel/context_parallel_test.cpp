@@ -9,6 +9,7 @@
 #include "tests/simulator/parallel/ranks.h"
 #include "tests/support/all_strategies.h"
 #include "tests/support/small_families.h"
+#include "traces/presets.h"
 
 namespace tidemark::context_parallel_test {
 namespace {
@@ -285,11 +286,27 @@ TEST(ContextParallel, IsRefusedWhereTokensMeet) {
   classes.head = Head::SequenceClassification;
   EXPECT_THAT(
       context_refusal(small_gpt2(), classes),
-      HasSubstr(
-          "'score.last' needs all tokens of 'score', of which each rank has some (take cp=1)"));
+      Eq("--mesh: cp: the head reads one token of each sequence, which one rank has (take cp=1)"));
+  EXPECT_THAT(
+      context_refusal(small_bert(), classes),
+      Eq("--mesh: cp: the head reads one token of each sequence, which one rank has (take cp=1)"));
+  classes.head = Head::QuestionAnswering;
+  EXPECT_THAT(
+      context_refusal(small_bert(), classes),
+      Eq("--mesh: cp: the loss weighs all tokens of a sequence against each other, of which "
+         "each rank has some (take cp=1)"));
+  StepOptions shifted = of_context_ranks(2);
+  shifted.framework = "transformers-4.47";
+  EXPECT_THAT(context_refusal(small_gpt2(), shifted),
+              Eq("--mesh: cp: the loss moves logits by a token, which another rank may have (take "
+                 "cp=1)"));
+  EXPECT_THAT(context_refusal(find_model("deberta-v3-base"), of_context_ranks(2)),
+              Eq("--mesh: cp: disentangled attention is not shared by cp ranks (take cp=1)"));
   StepOptions padded = of_context_ranks(2);
   padded.padded = true;
-  EXPECT_THAT(context_refusal(small_llama(), padded), HasSubstr("without --padded"));
+  EXPECT_THAT(context_refusal(small_llama(), padded),
+              Eq("--mesh: cp: a mask of padding is added to the scores of all tokens (take "
+                 "--attention flash without --padded)"));
   for (const Model& model : {small_vit(), small_mvit()})
     EXPECT_THAT(context_refusal(model, of_context_ranks(2)), HasSubstr("no sequences of words"));
 }

@@ -13,6 +13,7 @@
 #include "simulator/place/place.h"
 #include "tests/simulator/parallel/ranks.h"
 #include "tests/support/all_strategies.h"
+#include "traces/presets.h"
 
 namespace tidemark::pipeline_test {
 namespace {
@@ -179,8 +180,11 @@ TEST(Stages, AreRefusedWithTheNearestMesh) {
   EXPECT_THAT(refusal(small_gpt2(4), of_stages(2, 2, 2)), HasSubstr("the last is pp1"));
   EXPECT_THAT(
       refusal(small_t5(), of_stages(2, 2)),
-      HasSubstr("--mesh: pp: blocks read 'decoder.relative_bias', which another stage makes "
-                "and does not send on (take pp=1)"));
+      HasSubstr("--mesh: pp: all blocks of a decoder read what its encoder makes, which stages do "
+                "not send on (take pp=1)"));
+  EXPECT_THAT(refusal(find_model("deberta-v3-base"), of_stages(2, 2)),
+              HasSubstr("--mesh: pp: blocks read relative positions, which another stage makes and "
+                        "does not send on (take pp=1)"));
 }
 
 void expect_sound(const Model& model, const StepOptions& options, const char* strategy) {

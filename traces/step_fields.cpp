@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "traces/megatron_optimizers.h"
 #include "traces/step_values.h"
 
 namespace tidemark {
@@ -75,6 +76,16 @@ StepField with_known_loss(StepField row) {
     if (sharing && sharing->kind != Sharding::Kind::Ddp)
       return "how a reference is shared among ranks is not known (take --shard ddp)";
     return {};
+  };
+  return row;
+}
+
+// Its training loop has some, whatever the data parallelism.
+StepField of_framework(StepField row) {
+  row.defect = [](const StepOptions& step) -> std::string {
+    if (is_of_megatron(step.optimizer) || !find_framework(step.framework).megatron) return {};
+    return fmt::format("Megatron-LM has no {} (take one of {})", row_of(step.optimizer).name,
+                       optimizers_of_megatron());
   };
   return row;
 }
@@ -270,10 +281,11 @@ std::vector<StepField> arithmetic() {
                          "Transformer Engine's, a factor per tensor), fp8-blockwise, mxfp8 or "
                          "nvfp4 (Transformer Engine's; nvfp4:first=1,last=14 leaves blocks at "
                          "either end as they are; default: the precision's dtype)"}}})),
-      field<&StepOptions::optimizer>({.key = "optimizer",
-                                      .shown = StepShown::Always,
-                                      .is_always_written = true,
-                                      .switches = {{"--optimizer", "NAME", optimizer_help()}}}),
+      of_framework(field<&StepOptions::optimizer>(
+          {.key = "optimizer",
+           .shown = StepShown::Always,
+           .is_always_written = true,
+           .switches = {{"--optimizer", "NAME", optimizer_help()}}})),
       with_form(field<&StepOptions::optimizer_form>(
           {.key = "optimizer_form",
            .noun = "update",

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/number_in.h"
+#include "traces/megatron_optimizers.h"
 #include "traces/replicas.h"
 
 namespace tidemark {
@@ -222,7 +223,7 @@ std::string sharing_defect(const StepOptions& options) {
                ? "which rank has which of Muon's matrices is not simulated (take --shard "
                  "megatron:whole-states)"
                : "";
-  if (!is_by_element && sharing->kind == Sharding::Kind::Megatron)
+  if (sharing->kind == Sharding::Kind::Megatron && !is_of_megatron(options.optimizer))
     return fmt::format("{} is no optimizer of Megatron-LM's (take --shard ddp)", optimizer.name);
   if (!is_by_element || options.optimizer == Optimizer::Muon)
     return fmt::format("{} needs whole matrices or blocks, and {} cuts them (take --shard ddp)",

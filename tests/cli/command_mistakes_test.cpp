@@ -315,6 +315,11 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             "compare gpt2 -s 64 --mesh dp=2 --shard megatron:whole-states --optimizer adafactor", 2,
             "--shard: adafactor is no optimizer of Megatron-LM's (take --shard ddp)\n"},
+        Mistake{"compare gpt2 -s 64 --mesh dp=2 --shard megatron --optimizer rmsprop", 2,
+                "--shard: rmsprop is no optimizer of Megatron-LM's (take --shard ddp)\n"},
+        Mistake{"compare gpt2 -s 64 --framework megatron --optimizer adamw-8bit", 2,
+                "--optimizer: Megatron-LM has no adamw-8bit (take one of adamw, sgd, sgd-momentum, "
+                "lion, muon)\n"},
         Mistake{"compare gpt2 -s 64 --mesh dp=4 --shard megatron:whole-states,instances=2", 2,
                 "--shard: instances are groups of ranks that cut states, and whole-states cuts "
                 "none (leave one of them out)\n"},

@@ -13,6 +13,7 @@
 #include "simulator/needs.h"
 #include "simulator/plan.h"
 #include "tests/simulator/dice.h"
+#include "traces/megatron_optimizers.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -29,6 +30,8 @@ inline StepOptions random_options(Dice& dice) {
   options.precision = dice.pick(precisions).value;
   options.framework = dice.pick(frameworks()).name;
   options.optimizer = dice.pick(optimizers).value;
+  if (find_framework(options.framework).megatron && !is_of_megatron(options.optimizer))
+    options.optimizer = Optimizer::AdamW;
   options.ddp = dice.one_in(4);
   options.ema = dice.one_in(4);
   if (dice.one_in(3)) options.tuning = parse_tuning(dice.one_in(2) ? "frozen:op1*" : "frozen:op?");

@@ -145,6 +145,21 @@ TEST(LlamasKin, TurnsNoHeadInEveryNthBlock) {
             4u);
 }
 
+// Files of the hub have these keys, without windows.
+TEST(LlamasKin, ReadsWhatIsNotInForce) {
+  const auto notes_of = [](const std::string& json) {
+    return read_model_config(json, "config.json").notes;
+  };
+  EXPECT_THAT(notes_of(small(R"("model_type": "smollm3", "use_sliding_window": false,
+                                "sliding_window": 512, "layer_types": null)")),
+              testing::IsEmpty());
+  EXPECT_THAT(notes_of(small(R"("model_type": "exaone4", "sliding_window": null,
+                                "sliding_window_pattern": null, "layer_types":
+                                ["full_attention", "full_attention", "full_attention",
+                                 "full_attention"])")),
+              testing::IsEmpty());
+}
+
 TEST(LlamasKin, RefusesOtherOrders) {
   EXPECT_THAT(
       error_of(small(R"("model_type": "smollm3", "no_rope_layers": [1, 0, 0, 1])")),

@@ -84,6 +84,7 @@ ModelConfig read_smollm3(Fields& root) {
     config.still_every = every_nth(is_still, "a layer without rotation", *turns);
   }
   refuse(root, "use_sliding_window", "windows where nothing turns; remove it");
+  root.find("sliding_window");  // which is in force with that alone
   return config;
 }
 
@@ -117,11 +118,11 @@ ModelConfig read_exaone4(Fields& root) {
                                                   .block = BlockForm::BranchNorm,
                                                   .head_norm = HeadNorm::PerHead},
                                         .key_heads_default_to_heads = false});
+  const std::int64_t every = global_every(root, "sliding_window_pattern", 4, config.depth);
   const auto window = root.member("sliding_window");
   if (window && window->kind() == JsonKind::Null) return config;
   config.sliding_window = count(root, "sliding_window", 4096, most_positions);
-  config.global_every = global_every(root, "sliding_window_pattern", 4, config.depth);
-  config.still_every = config.global_every;
+  config.global_every = config.still_every = every;
   return config;
 }
 

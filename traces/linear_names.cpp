@@ -93,6 +93,18 @@ std::vector<std::string_view> linears_named(std::string_view target, std::string
   return {found->linears.begin(), end};
 }
 
+// TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING of peft's utils/constants.py; Phi-3's and
+// ModernBERT's, for which peft wants to be told, are packed as GPT-NeoX's are.
+std::vector<std::string> usual_targets(std::string_view family) {
+  constexpr std::array<std::string_view, 5> packed = {"gpt2", "gpt-neox", "falcon", "phi3",
+                                                      "modernbert"};
+  if (std::ranges::find(packed, family) != packed.end()) return {"qkv"};
+  if (family == "phi") return {"q", "v", "fc1", "fc2"};
+  if (family == "nemotron-h") return {"q", "k", "v", "o"};
+  if (family.starts_with("deepseek")) return {};  // whose queries and values are made in two steps
+  return {"q", "v"};
+}
+
 std::string_view leaf_of(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   return dot == std::string_view::npos ? name : name.substr(dot + 1);

@@ -2,6 +2,7 @@
 // lists them.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace tidemark {
 /// for GPT-2's "c_proj", nothing else for a name of our own. "all" is every linear. What "dense" is
 /// depends on the family.
 std::vector<std::string_view> linears_named(std::string_view target, std::string_view family);
+
+/// The linears that adapters go beside where nobody says which; none: it has to be said.
+std::vector<std::string> usual_targets(std::string_view family);
 
 /// The last part of a dotted name: "blocks.0.attn.q" → "q".
 std::string_view leaf_of(std::string_view name);

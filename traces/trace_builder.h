@@ -75,7 +75,8 @@ class TraceBuilder {
   /// The config's probability unless the options override it.
   double dropout_probability(double of_config) const;
   double drop_path_probability(double of_config) const;
-  /// True if LoRA adapters go beside the linear whose name ends in `leaf`.
+  /// True if LoRA adapters go beside the linear whose name ends in `leaf`; in a reference, too,
+  /// which has the linears that they are beside.
   bool is_lora_target(std::string_view leaf) const;
 
   /// Data of the step: images, token ids, targets, masks, rotary tables.

@@ -47,7 +47,7 @@ std::string name_of_original(std::string_view parameter) {
 bool is_adapter(std::string_view op_name) { return op_name.ends_with(".lora_a"); }
 
 bool TraceBuilder::is_lora_target(std::string_view leaf) const {
-  if (!has_adapters(step().tuning) || in_reference_) return false;
+  if (!has_adapters(step().tuning)) return false;
   return std::ranges::any_of(step().tuning.targets, [&](const std::string& target) {
     const std::vector<std::string_view> named = linears_named(target, trace_.family);
     return named.front() == "all" || std::ranges::find(named, leaf) != named.end();
@@ -76,7 +76,7 @@ TensorId TraceBuilder::tied(const std::string& name, TensorId table) {
 
 TensorId TraceBuilder::adapted(const std::string& name, std::string_view leaf, TensorId x,
                                TensorId y, Adapter& adapter) {
-  if (!is_lora_target(leaf)) return y;
+  if (in_reference_ || !is_lora_target(leaf)) return y;
   const Tuning& tuning = step().tuning;
   if (adapter.a == no_tensor) {
     const auto role =

@@ -94,6 +94,11 @@ constexpr std::array<std::string_view, 8> lora_options = {"r",    "dropout", "dt
       near.empty() || near == key ? "" : fmt::format("did you mean '{}'? ", near)));
 }
 
+// peft takes a set.
+void add_name(std::vector<std::string>& names, std::string_view name) {
+  if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+}
+
 // "r=4,targets=q,v,save=lm_head": values after `targets=` and `save=` belong to it until the next
 // key.
 void parse_lora(Tuning& tuning, std::string_view arguments) {
@@ -106,7 +111,7 @@ void parse_lora(Tuning& tuning, std::string_view arguments) {
       if (part.empty()) refuse_lora_option(part);
       if (part == "dora") tuning.magnitudes = true;
       if (part == "dora" || part == "rslora") continue;  // this: another factor, as many bytes
-      names->emplace_back(part);
+      add_name(*names, part);
     } else if (key == "r" || key == "rank") {
       tuning.rank = parse_rank(value);
     } else if (key == "dropout") {
@@ -117,7 +122,7 @@ void parse_lora(Tuning& tuning, std::string_view arguments) {
       if (value.empty()) refuse_lora_option(part);
       if (value.find('=') != value.npos) refuse_lora_option(value);
       names = key == "save" ? &tuning.whole : &tuning.targets;
-      names->emplace_back(value);
+      add_name(*names, value);
     } else {
       refuse_lora_option(part);
     }
@@ -137,7 +142,6 @@ Tuning parse_tuning(std::string_view text) {
     case Tuning::Kind::Lora:
     case Tuning::Kind::LoraFa:
       if (!arguments.empty()) parse_lora(tuning, arguments);
-      if (tuning.targets.empty()) tuning.targets = {"q", "v"};
       break;
     case Tuning::Kind::Prompt:
     case Tuning::Kind::Prefix:
@@ -166,9 +170,10 @@ std::string to_text(const Tuning& tuning) {
       tuning.dropout > 0 ? fmt::format(",dropout={}", tuning.dropout) : std::string();
   const std::string whole =
       tuning.whole.empty() ? "" : fmt::format(",save={}", fmt::join(tuning.whole, ","));
-  return fmt::format("{}:r={}{}{}{},targets={}{}", name, tuning.rank, dropout,
-                     tuning.base_dtype ? ",dtype=base" : "", tuning.magnitudes ? ",dora" : "", list,
-                     whole);
+  const std::string targets = list.empty() ? "" : fmt::format(",targets={}", list);
+  return fmt::format("{}:r={}{}{}{}{}{}", name, tuning.rank, dropout,
+                     tuning.base_dtype ? ",dtype=base" : "", tuning.magnitudes ? ",dora" : "",
+                     targets, whole);
 }
 
 }  // namespace tidemark

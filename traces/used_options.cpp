@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "traces/engine_linear.h"
 #include "traces/expert_ops.h"
@@ -41,9 +42,37 @@ void require_known_prompt(const Trace& trace) {
         "those of older frameworks are not handed here (take --attention math)");
 }
 
+// "blocks.0.attn.q.weight" → "blocks.0.attn.q"
+std::string_view owner_of(std::string_view parameter) {
+  return parameter.substr(0, std::min(parameter.rfind('.'), parameter.size()));
+}
+
+// The last names of linears that adapters could be beside, in the model's order. Heads, which are
+// trained as they are, and routers of experts multiply in another way.
+std::vector<std::string_view> possible_targets(const Trace& trace) {
+  std::unordered_set<std::string_view> products;
+  for (const Op& op : trace.ops)
+    if (op.kind == OpKind::Linear || op.kind == OpKind::Opaque) products.insert(op.name);
+  std::vector<std::string_view> leaves;
+  for (const Tensor& tensor : trace.tensors) {
+    if (tensor.category != Category::Parameter || tensor.shape.rank() != 2 || tensor.trainable ||
+        leaf_of(tensor.name) != "weight" || !products.contains(owner_of(tensor.name)))
+      continue;
+    const std::string_view leaf = leaf_of(owner_of(tensor.name));
+    if (leaf == "lm_head" || leaf == "router" || leaf.starts_with("lora_")) continue;
+    if (std::ranges::find(leaves, leaf) == leaves.end()) leaves.push_back(leaf);
+  }
+  return leaves;
+}
+
 void require_known_targets(const Trace& trace) {
   const Tuning& tuning = trace.step.tuning;
   const bool freezes = tuning.kind == Tuning::Kind::Frozen;
+  if (has_adapters(tuning) && tuning.targets.empty())
+    throw UsageError(fmt::format(
+        "tuning: peft takes no linears of {} by itself (name them, as in lora:r=8,targets=q,v; "
+        "known: {})",
+        trace.model, fmt::join(possible_targets(trace), ", ")));
   for (const std::string& target : tuning.targets) {
     const std::vector<std::string_view> named = linears_named(target, trace.family);
     const auto matches = [&](const Tensor& tensor) {
@@ -59,17 +88,11 @@ void require_known_targets(const Trace& trace) {
       throw UsageError(
           fmt::format("tuning: no parameter of {} is called '{}' (tidemark trace lists them)",
                       trace.model, target.substr(0, 64)));
-    std::vector<std::string_view> leaves;
-    for (const Op& op : trace.ops)
-      if (op.kind == OpKind::Linear && std::ranges::find(leaves, leaf_of(op.name)) == leaves.end())
-        leaves.push_back(leaf_of(op.name));
-    throw UsageError(unknown_name("linear", target, leaves));
+    if (named.front() == "lm_head")
+      throw UsageError(
+          "tuning: an adapter beside the head is not modelled (train a copy of it: save=lm_head)");
+    throw UsageError(unknown_name("linear", target, possible_targets(trace)));
   }
-}
-
-// The module that a parameter is of: "blocks.0.attn.q.weight" → "q".
-std::string_view module_of(std::string_view parameter) {
-  return leaf_of(parameter.substr(0, std::min(parameter.rfind('.'), parameter.size())));
 }
 
 void require_known_copies(const Trace& trace) {
@@ -80,7 +103,7 @@ void require_known_copies(const Trace& trace) {
     for (const Tensor& tensor : trace.tensors) {
       if (tensor.category != Category::Parameter || tensor.name.find(".lora_") != std::string::npos)
         continue;
-      const std::string_view name = module_of(tensor.name);
+      const std::string_view name = leaf_of(owner_of(tensor.name));
       is_known |= tensor.trainable && std::ranges::find(named, name) != named.end();
       if (name != "original" && std::ranges::find(modules, name) == modules.end())
         modules.push_back(name);

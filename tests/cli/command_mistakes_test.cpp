@@ -383,7 +383,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "--base: weights in nf4 cannot be trained; need adapters (--tuning lora:r=8,…)\n"},
         Mistake{"compare gpt2 --tuning lora:r=0", 2, "tuning: r=0 is not a rank (1 to 65536)\n"},
         Mistake{"compare gpt2 --tuning lora:targets=nothing", 2,
-                "unknown linear 'nothing' (known: qkv, proj, fc1, fc2, lm_head)\n"},
+                "unknown linear 'nothing' (known: qkv, proj, fc1, fc2)\n"},
         Mistake{"compare gpt2 --tuning frozen:", 2,
                 "tuning: 'frozen' needs names (for example frozen:embed*,blocks.0.*)\n"},
         Mistake{"compare gpt2 --update-in-backward --accumulate 2", 2,

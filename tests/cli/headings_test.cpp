@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "batch 1 × 128 tokens · bf16 · flash attention · adamw · transformers-4.57",
                 "NVIDIA A100 SXM4 80 GB: 79.3 GiB, of which 78.9 GiB for tensors"},
         Heading{"gpt2 -s 128 --tuning lora-fa:r=2 --precision amp-bf16",
-                "GPT-2 124M: 125 M parameters, 36.9 k trained (lora-fa:r=2,targets=q,v)",
+                "GPT-2 124M: 125 M parameters, 55.3 k trained (lora-fa:r=2,targets=qkv)",
                 "batch 1 × 128 tokens · amp-bf16 · flash attention · adamw · transformers-4.57",
                 "NVIDIA A100 SXM4 80 GB: 79.3 GiB, of which 78.9 GiB for tensors"},
         Heading{"gpt2 -s 128 --head sequence-classification",

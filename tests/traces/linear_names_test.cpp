@@ -16,8 +16,10 @@ namespace {
 using testing::ElementsAre;
 
 // The linears of the first block that have an adapter: "attn.q".
-std::set<std::string> adapted(const std::string& model, const std::string& targets) {
-  const StepOptions step{.sequence = 16, .tuning = parse_tuning("lora:targets=" + targets)};
+std::set<std::string> adapted(const std::string& model, const std::string& targets,
+                              std::optional<BaseWeights> base = {}) {
+  const std::string tuning = targets.empty() ? "lora" : "lora:targets=" + targets;
+  const StepOptions step{.sequence = 16, .tuning = parse_tuning(tuning), .base = base};
   const Trace trace = build_trace(find_model(model), step);
   require_used_options(trace);
   std::set<std::string> names;
@@ -63,14 +65,47 @@ TEST(LinearNames, OfPeftFindTheLinearsOfGptNeox) {
               ElementsAre("attn.qkv", "mlp.fc1"));
 }
 
-TEST(LinearNames, OfAnotherModelAreRefusedWithThoseOfThisOne) {
+TEST(LinearNames, ThatNobodyGivesAreThoseOfTheFamily) {
+  EXPECT_THAT(adapted("llama-7b", ""), ElementsAre("attn.q", "attn.v"));
+  for (const char* packed : {"gpt2", "pythia-1.4b", "falcon-7b", "phi-3-mini", "modernbert-base"})
+    EXPECT_THAT(adapted(packed, ""), ElementsAre("attn.qkv")) << packed;
+  EXPECT_THAT(adapted("phi-2", ""), ElementsAre("attn.q", "attn.v", "mlp.fc1", "mlp.fc2"));
+  EXPECT_EQ(to_text(completed(find_model("phi-2"), {.tuning = parse_tuning("lora-fa")}).tuning),
+            "lora-fa:r=8,targets=q,v,fc1,fc2");
+}
+
+std::string refusal(const std::string& model, const std::string& targets,
+                    std::optional<BaseWeights> base = {}) {
   try {
-    adapted("llama-7b", "c_attn");
-    ADD_FAILURE();
+    adapted(model, targets, base);
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(),
-                 "unknown linear 'c_attn' (known: q, k, v, o, gate, up, down, lm_head)");
+    return error.what();
   }
+  return "";
+}
+
+// Not those of adapters that are there already, and in few bits as in many.
+TEST(LinearNames, OfAnotherModelAreRefusedWithThoseOfThisOne) {
+  const std::string known = "unknown linear 'c_attn' (known: q, k, v, o, gate, up, down)";
+  EXPECT_EQ(refusal("llama-7b", "c_attn"), known);
+  EXPECT_EQ(refusal("llama-7b", "q,c_attn"), known);
+  for (const BaseWeights base : {BaseWeights::Nf4, BaseWeights::Int8, BaseWeights::Fp8})
+    EXPECT_EQ(refusal("llama-7b", "q,c_attn", base), known);
+  EXPECT_EQ(refusal("bert-base", "vocab_transfrom"),
+            "unknown linear 'vocab_transfrom' (known: q, k, v, dense, fc1, fc2)");
+}
+
+TEST(LinearNames, ThatPeftDoesNotKnowHaveToBeGiven) {
+  EXPECT_EQ(refusal("deepseek-v2-lite", ""),
+            "tuning: peft takes no linears of deepseek-v2-lite by itself (name them, as in "
+            "lora:r=8,targets=q,v; known: q, kv_a, kv_b, o, gate, up, down)");
+}
+
+TEST(LinearNames, OfTheHeadAreForCopies) {
+  for (const char* head : {"lm_head", "embed_out"})
+    EXPECT_EQ(refusal("llama-7b", head),
+              "tuning: an adapter beside the head is not modelled (train a copy of it: "
+              "save=lm_head)");
 }
 
 }  // namespace

@@ -75,6 +75,17 @@ TEST(PreferenceLoss, ReadsTheBaseUnderAdapters) {
   }
 }
 
+// Projections that a fused one is made of under adapters are so in the reference, too.
+TEST(PreferenceLoss, ReadsTheProjectionsThatAdaptersAreBeside) {
+  for (const char* tuning : {"lora:targets=q,v", "lora-fa:targets=all"}) {
+    const Trace trace = of_pairs("dpo", {.tuning = parse_tuning(tuning)});
+    EXPECT_EQ(check(trace), std::vector<std::string>()) << tuning;
+    const auto q = std::ranges::find(trace.ops, "reference.blocks.0.attn.q", &Op::name);
+    ASSERT_NE(q, trace.ops.end()) << tuning;
+    EXPECT_EQ(trace[trace.inputs(*q)[1]].name, "blocks.0.attn.q.weight");
+  }
+}
+
 TEST(PreferenceLoss, TurnsDropoutOffUnlessItIsAskedFor) {
   const auto drops = [](const Trace& trace) {
     return std::ranges::count(trace.ops, OpKind::Dropout, &Op::kind);

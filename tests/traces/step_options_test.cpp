@@ -77,10 +77,16 @@ TEST(Tunings, AreReadFromText) {
             (Tuning{.kind = Kind::Frozen, .rank = 8, .targets = {"embed*", "blocks.0.*"}}));
 }
 
-TEST(Tunings, LoraDefaultsToRank8OnQueryAndValue) {
-  EXPECT_EQ(parse_tuning("lora"), (Tuning{.kind = Kind::Lora, .rank = 8, .targets = {"q", "v"}}));
-  EXPECT_EQ(parse_tuning("lora-fa:r=2"),
-            (Tuning{.kind = Kind::LoraFa, .rank = 2, .targets = {"q", "v"}}));
+// Which linears is the model's to say.
+TEST(Tunings, LoraDefaultsToRank8OnLinearsThatAreNotNamed) {
+  EXPECT_EQ(parse_tuning("lora"), (Tuning{.kind = Kind::Lora, .rank = 8}));
+  EXPECT_EQ(parse_tuning("lora-fa:r=2"), (Tuning{.kind = Kind::LoraFa, .rank = 2}));
+  EXPECT_EQ(to_text(parse_tuning("lora-fa:save=embed")), "lora-fa:r=8,save=embed");
+}
+
+TEST(Tunings, CountATargetOnce) {
+  EXPECT_EQ(to_text(parse_tuning("lora:targets=q,v,q,save=embed,embed")),
+            "lora:r=8,targets=q,v,save=embed");
 }
 
 TEST(Tunings, ReadBackTheirText) {

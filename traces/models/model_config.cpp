@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "base/quoted.h"
+#include "traces/linear_names.h"
 #include "traces/models/titan.h"
+#include "traces/trace_builder.h"
 
 namespace tidemark {
 namespace {
@@ -136,6 +138,8 @@ Model with_head(const Model& model, const StepOptions& options) {
 
 StepOptions completed(const Model& model, StepOptions options) {
   if (!options.precision) options.precision = model.precision;
+  if (has_adapters(options.tuning) && options.tuning.targets.empty())
+    options.tuning.targets = usual_targets(model.family);
   return options;
 }
 

@@ -89,6 +89,25 @@ void note_stage_alone(Comparison& comparison) {
       printable(scenario.model.name, 200)));
 }
 
+// Per sample, into the first block.
+std::int64_t tokens_of(const Trace& trace) {
+  if (trace.blocks.empty()) return 0;
+  const Shape& input = trace[trace.blocks.front().input].shape;
+  const Mesh& mesh = trace.step.mesh;
+  const std::int64_t parts =
+      mesh[Axis::Context] * (trace.step.sequence_parallel ? mesh[Axis::Tensor] : 1);
+  return parts * numel(input) / std::max<std::int64_t>(1, input.back() * trace.step.batch);
+}
+
+void note_paged_states(const Trace& trace, Comparison& comparison) {
+  const OptimizerRow& row = row_of(trace.step.optimizer);
+  if (!row.is_paged) return;
+  comparison.notes.push_back(
+      fmt::format("states of {} lie in unified memory, outside of PyTorch's numbers: where they do "
+                  "not fit beside a step, all of them cross the host link to and fro",
+                  row.name));
+}
+
 void describe(const Trace& trace, Comparison& comparison) {
   const auto fused = std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind);
   comparison.notes = kernel_notes(trace, comparison.scenario.device);
@@ -99,6 +118,7 @@ void describe(const Trace& trace, Comparison& comparison) {
   note_other_code(comparison);
   note_further_tokens(comparison);
   note_stage_alone(comparison);
+  note_paged_states(trace, comparison);
   for (std::string& line : idle_options(trace.step)) comparison.notes.push_back(std::move(line));
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/host_copies.h"
+#include "analysis/paged_states.h"
 #include "analysis/report_totals.h"
 #include "simulator/allocator/recorded_step.h"
 #include "simulator/arena.h"
@@ -128,7 +129,9 @@ JointGraph lay_out(Evaluation& result) {
 
 Played play(const Device& device, Evaluation& result) {
   const PlannedStep& step = result.planned;
-  Played played{lay_out(result), CostModel(*step.trace, step.derived->needs, device)};
+  JointGraph graph = lay_out(result);
+  const bool moves = moves_paged_states(*step.trace, result.schedule, device);
+  Played played{std::move(graph), CostModel(*step.trace, step.derived->needs, device, moves)};
   result.timeline = simulate(played.costs, result.schedule);
   return played;
 }

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/paged_states.h"
 #include "simulator/allocator/recorded_step.h"
 #include "simulator/cost/cost_model.h"
 #include "simulator/cost/model_flops.h"
@@ -54,7 +55,8 @@ class Scripting {
   Scripting(const Trace& asked, const Evaluation& placed, const Device& device)
       : trace_(*placed.planned.trace),
         schedule_(placed.schedule),
-        costs_(trace_, placed.planned.derived->needs, device),
+        costs_(trace_, placed.planned.derived->needs, device,
+               moves_paged_states(trace_, schedule_, device)),
         calls_(allocator::calls_of(placed.planned, schedule_, device)),
         size_of_(calls_.slots),
         owner_(schedule_.buffers.size()) {

@@ -50,6 +50,15 @@ const OptimizerRow& optimizer_of(const Trace& trace, TensorId parameter) {
   return is_matrix && std::ranges::any_of(trace.ops, is_hidden) ? row : row_of(Optimizer::AdamW);
 }
 
+// get_state_buffer() of bitsandbytes' optim/optimizer.py: smaller ones are ordinary tensors.
+Bytes paged_state_bytes(const OptimizerRow& row, std::int64_t elements) {
+  constexpr std::int64_t fewest_paged = 100'000;
+  if (!row.is_paged || elements < fewest_paged) return {};
+  Tensor parameter;
+  parameter.shape = {elements};
+  return state_bytes(row, parameter, false);
+}
+
 OptimizerForm update_form_of(const StepOptions& step, const OptimizerRow& row) {
   return form_of(row, step.master_weights ? OptimizerForm::Fused : step.optimizer_form,
                  find_framework(step.framework).optimizer_form);

@@ -33,7 +33,8 @@ double count(const Tensor& tensor) { return static_cast<double>(numel(tensor.sha
 
 }  // namespace
 
-CostModel::CostModel(const Trace& trace, const Needs& needs, const Device& device)
+CostModel::CostModel(const Trace& trace, const Needs& needs, const Device& device,
+                     bool moves_paged_states)
     : trace_(trace),
       device_(device),
       framework_(find_framework(trace.step.framework)),
@@ -42,7 +43,8 @@ CostModel::CostModel(const Trace& trace, const Needs& needs, const Device& devic
       alike_(find_alike_ops(trace, needs, traffic_)),
       updated_(updated_elements(trace)),
       beside_(products_beside_exchanges(trace)),
-      buffers_are_wide_(has_wide_gradients(trace.step)) {
+      buffers_are_wide_(has_wide_gradients(trace.step)),
+      moves_paged_states_(moves_paged_states) {
   tabulate();
 }
 
@@ -308,6 +310,7 @@ Cost CostModel::update(const Schedule& schedule, const Run& run) const {
   }
   const OptimizerRow* row = nullptr;
   Cost products;
+  Bytes paged;
   for (const BufferId b : schedule.writes(run)) {
     const Buffer& buffer = schedule[b];
     if (buffer.role == Role::Temporary) continue;
@@ -320,12 +323,17 @@ Cost CostModel::update(const Schedule& schedule, const Run& run) const {
     changed += updated_.empty() ? count_of(buffer.size) : elements * element;
     if (reads_buffers) gradients += elements * (buffers_are_wide_ ? wide_element : element);
     if (!row) row = &optimizer_of(trace_, buffer.tensor);
+    const Bytes states = paged_state_bytes(*row, static_cast<std::int64_t>(elements));
+    changed += count_of(states);
+    paged += states;
     if (row->value == Optimizer::Muon) products = then(products, orthogonalization(buffer.tensor));
   }
   if (!row) return {};
   const UpdateForm& form = *row->in(update_form_of(trace_.step, *row));
   const double bytes = form.passes > 0 ? form.passes * gradients : gradients + 2 * changed;
-  return then(kernels_.elementwise(bytes, gradients / 4, form.kernels), products);
+  const Cost on_device = then(kernels_.elementwise(bytes, gradients / 4, form.kernels), products);
+  if (!moves_paged_states_ || paged == Bytes{}) return on_device;
+  return then(then(of_copy(paged), on_device), of_copy(paged));
 }
 
 // Elements of a parameter, or of the part that is kept or updated.

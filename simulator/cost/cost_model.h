@@ -15,9 +15,12 @@ namespace tidemark {
 /// What depends on nothing but the op is computed at once, and once for all ops that are alike.
 class CostModel {
  public:
-  /// All of them must outlive it.
-  CostModel(const Trace& trace, const Needs& needs, const Device& device);
-  CostModel(const Trace& trace, const Needs& needs, Device&& device) = delete;
+  /// All of them must outlive it. Paged states of the optimizer stay on the device, or move to it
+  /// and back with each update.
+  CostModel(const Trace& trace, const Needs& needs, const Device& device,
+            bool moves_paged_states = false);
+  CostModel(const Trace& trace, const Needs& needs, Device&& device,
+            bool moves_paged_states = false) = delete;
 
   Cost of(const Schedule& schedule, const Run& run) const;
   /// A copy between host and device.
@@ -62,8 +65,9 @@ class CostModel {
   AlikeOps alike_;
   const std::vector<std::int64_t> updated_;  ///< by tensor; empty: all that is kept
   const std::vector<std::vector<OpId>>
-      beside_;                            ///< by op: products that hide its exchange; or empty
-  const bool buffers_are_wide_;           ///< of many gradients: fp32
+      beside_;                   ///< by op: products that hide its exchange; or empty
+  const bool buffers_are_wide_;  ///< of many gradients: fp32
+  const bool moves_paged_states_;
   std::vector<Cost> forward_, backward_;  ///< by group of ops; of a backward that reads no codes
   std::vector<Cost> weights_;             ///< as backward_, of steps that split it
 };

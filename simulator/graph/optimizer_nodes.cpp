@@ -52,8 +52,9 @@ void OptimizerNodes::place_state(TensorId parameter, bool learns) {
     add(size(tensor), Role::OptimizerState, Category::OptimizerState);
   if (!learns) return;
   const OptimizerRow& row = row_of(parameter);
+  const bool is_paged = paged_state_bytes(row, numel(tensor.shape)) > Bytes{};
   const Bytes state = state_bytes(row, tensor, trace_.step.master_weights);
-  if (state > Bytes{} && !row.is_paged && !trace_.update)
+  if (state > Bytes{} && !is_paged && !trace_.update)
     state_[index(parameter)] = add(state, Role::OptimizerState, Category::OptimizerState);
   if (framework_.gradients_persist || trace_.step.keep_gradients) gradients_.place(parameter);
   if (trace_.step.ddp) add(size(tensor), Role::Temporary, Category::Gradient);

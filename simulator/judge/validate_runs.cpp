@@ -312,7 +312,8 @@ bool Runs::has_state(TensorId parameter) const {
   const bool is_cut = sharing && is_fsdp(sharing->kind);  // its shards are fp32
   const bool has_copy =
       trace_.step.master_weights && size_of(trace_[parameter].dtype) == 2 && !is_cut;
-  return !trace_.update && !row.is_paged && (row.states > 0 || has_copy);
+  const bool is_paged = paged_state_bytes(row, numel(trace_[parameter].shape)) > Bytes{};
+  return !trace_.update && !is_paged && (row.states > 0 || has_copy);
 }
 
 void Runs::optimize() {

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulator/allocator/allocator_replay.h"
 #include "tests/simulator/chain.h"
 #include "tests/simulator/cost/toy_device.h"
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"
+#include "traces/trace_builder.h"
 
 namespace tidemark::report_test {
 namespace {
@@ -32,6 +34,23 @@ TEST(Report, EveryByteOfThePeakHasALabel) {
     const Report report = asked(vision(), strategy).report;
     EXPECT_EQ(total(report.at_peak), report.live_peak) << strategy;
   }
+}
+
+// With a byte less all of them go over the link and back; the schedule is the same.
+TEST(Report, PagedStatesMoveWhereTheyDoNotFitBesideTheStep) {
+  TraceBuilder b("gelu", "toy", {.optimizer = Optimizer::PagedAdamW32bit});
+  const Trace trace = b.finish(b.gelu("gelu", b.parameter("p", {100'000})));
+  constexpr Bytes states{2 * 4 * 100'000};
+  Device device = toy_device();
+  const Schedule schedule = asked(trace, "vanilla").schedule;
+  device.capacity =
+      states + device.context.value_or(Bytes{}) +
+      allocator::requested_peak(schedule, find_framework(trace.step.framework), device);
+  const Evaluation stays = asked(trace, "vanilla", enough, device);
+  device.capacity -= Bytes{1};
+  const Evaluation moves = asked(trace, "vanilla", enough, device);
+  EXPECT_EQ(moves.report.step - stays.report.step, Nanoseconds(2 * 2 * states.count));
+  EXPECT_EQ(moves.report.allocated_peak, stays.report.allocated_peak);
 }
 
 TEST(Report, TheFourNumbersAreInOrder) {

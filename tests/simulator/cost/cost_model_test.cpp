@@ -122,6 +122,27 @@ TEST(CostModel, AnUpdateStreamsWeightGradientAndState) {
   EXPECT_EQ(update(Optimizer::AdamW, "torch-2").kernels, 9);
 }
 
+// Paged states are read and written where they are; those that move take the link at 0.5 B/ns
+// twice.
+TEST(CostModel, AnUpdateStreamsPagedStatesAndMayMoveThem) {
+  const auto update = [](Optimizer optimizer, bool moves) {
+    TraceBuilder b("gelu", "toy", {.precision = Precision::Fp32, .optimizer = optimizer});
+    const Trace trace = b.finish(b.gelu("gelu", b.parameter("p", {100'000})));
+    const Device device = toy_device();
+    const PlannedStep step =
+        plan_step(std::make_shared<const Trace>(trace), parse_strategy("vanilla"));
+    const Schedule schedule = lower(step);
+    const CostModel costs(*step.trace, step.derived->needs, device, moves);
+    for (const auto& run : runs_of(schedule))
+      if (run.task == Task::Optimizer) return ns(costs.of(schedule, run));
+    return std::int64_t{0};
+  };
+  EXPECT_EQ(update(Optimizer::AdamW32bit, false), 7 * 400'000);
+  EXPECT_EQ(update(Optimizer::PagedAdamW32bit, false), 7 * 400'000);
+  EXPECT_EQ(update(Optimizer::PagedAdamW32bit, true), 7 * 400'000 + 2 * 2 * 800'000);
+  EXPECT_EQ(update(Optimizer::AdamW32bit, true), 7 * 400'000);
+}
+
 // Per element of fp32: ours reads a product's result twice, and what an activation wrote once, for
 // that has noted its extremes; and it writes a code. The released code moves 21 bytes to
 // make codes and 13 to get values back (its passes, counted in custom_quant.py).

@@ -139,9 +139,20 @@ TEST(OptimizerNodes, LeaveToAdamWWhatMuonIsNotFor) {
   EXPECT_THAT(states, ElementsAre(weight, 2 * weight));
 }
 
+// A weight of 100,000 elements has its states elsewhere; one of 99,999 has ordinary ones.
 TEST(OptimizerNodes, PlaceNoPagedState) {
-  const Schedule schedule = schedule_of(two_linears({.optimizer = Optimizer::PagedAdamW8bit}));
-  EXPECT_EQ(std::ranges::count(schedule.buffers, Role::OptimizerState, &Buffer::role), 0);
+  StepOptions options{.optimizer = Optimizer::PagedAdamW32bit};
+  TraceBuilder b("two", "toy", options);
+  const TensorId ids = b.input("ids", {2}, DType::Int64);
+  const TensorId large = b.embedding("large", ids, b.parameter("large.weight", {1000, 100}));
+  const TensorId small = b.embedding("small", ids, b.parameter("small.weight", {999, 100}));
+  const TensorId x = b.add("sum", large, small);
+  const Schedule schedule =
+      schedule_of(b.finish(b.cross_entropy("loss", x, b.input("targets", {2}, DType::Int64))));
+  std::vector<std::int64_t> states;
+  for (const Buffer& buffer : schedule.buffers)
+    if (buffer.role == Role::OptimizerState) states.push_back(buffer.size.count);
+  EXPECT_THAT(states, ElementsAre(2 * 4 * 99'900));
 }
 
 }  // namespace

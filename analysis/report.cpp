@@ -193,10 +193,11 @@ Evaluation play_step(std::shared_ptr<const Trace> trace, const StrategySpec& str
 StepTotals totals_of(const Trace& asked, const Device& device, const Evaluation& made) {
   const Trace& trace = *made.planned.trace;
   const auto& gradients = made.planned.derived->needs.gradients;
-  StepTotals totals{.report = made.report,
-                    .times = times_of(trace, made.schedule, made.timeline),
-                    .calls = allocator::calls_of(made.planned, made.schedule, device),
-                    .flops = &asked == &trace ? model_flops(asked, gradients) : model_flops(asked)};
+  StepTotals totals{
+      .report = made.report,
+      .times = times_of(trace, made.schedule, made.timeline),
+      .calls = allocator::calls_of(made.planned, made.schedule, device),
+      .flops = &asked == &trace ? flops_by_unit(asked, gradients) : flops_by_unit(asked)};
   set_rates(asked, device, totals);
   return totals;
 }

@@ -49,7 +49,7 @@ struct Report {
   double samples_per_second = 0;  ///< of all ranks together
   double throughput = 0;          ///< the same in what a sample consists of, per second …
   std::string_view throughput_unit = "samples";  ///< … "tokens", "images", or just "samples"
-  double mfu = 0;  ///< model FLOPs utilization: model_flops() over step and the unit's nominal rate
+  double mfu = 0;  ///< model FLOPs utilization: flops_by_unit() over step and their nominal rates
   RecoveryTime recovery;
   Communication communication;  ///< with other ranks of the mesh
   Nanoseconds bubble{};         ///< while the rank waits for other pipeline stages

@@ -23,11 +23,17 @@ void set_throughput(const Trace& trace, Report& report) {
   }
 }
 
-void set_utilization(const Trace& trace, double flops, const Device& device, Report& report) {
+void set_utilization(const Trace& trace, const ModelFlops& flops, const Device& device,
+                     Report& report) {
   const auto unit = static_cast<std::size_t>(unit_used(device, precision_of(trace.step)));
-  const double possible = device.flops_per_second[unit] * static_cast<double>(report.step.count());
+  const double own = device.flops_per_second[unit];
   const auto micro_batches = static_cast<double>(trace.step.accumulate.count);
-  if (possible > 0) report.mfu = micro_batches * flops * 1e9 / possible;
+  const auto share = [&](double of_unit, double rate) {
+    const double possible = rate * static_cast<double>(report.step.count());
+    return possible > 0 ? micro_batches * of_unit * 1e9 / possible : 0;
+  };
+  report.mfu = share(flops.own, own) + share(flops.fp8, device.fp8_flops_per_second.value_or(own)) +
+               share(flops.fp4, device.fp4_flops_per_second.value_or(own));
 }
 
 // Large enough that nothing is released or refused: what the peak would be.

@@ -9,6 +9,7 @@
 #include "analysis/step_times.h"
 #include "simulator/allocator/allocator_calls.h"
 #include "simulator/allocator/repeated_calls.h"
+#include "simulator/cost/model_flops.h"
 
 namespace tidemark {
 
@@ -17,7 +18,7 @@ struct StepTotals {
   Report report;
   StepTimes times = {};
   allocator::AllocatorCalls calls = {};
-  double flops = 0;  ///< of the model, per micro-batch
+  ModelFlops flops = {};  ///< per micro-batch
 };
 
 /// The schedule, and of the report strategy, applies and reason.

@@ -65,7 +65,7 @@ class Scripting {
     script_.stages = trace_.step.mesh[Axis::Pipeline];
     script_.host_launch = device.host_launch;
     script_.report = placed.report;
-    script_.flops = &asked == &trace_ ? model_flops(asked, gradients) : model_flops(asked);
+    script_.flops = &asked == &trace_ ? flops_by_unit(asked, gradients) : flops_by_unit(asked);
     script_.before = calls_.before;
     for (const AllocatorCall& call : calls_.before) size_of_[call.slot] = call.size;
     script_.own = static_cast<std::uint32_t>(calls_.slots);

@@ -40,7 +40,7 @@ struct StageScript {
   std::int64_t stages = 1;
   Nanoseconds host_launch{};
   Report report;  ///< strategy, applies, reason
-  double flops = 0;
+  ModelFlops flops = {};
   std::vector<allocator::AllocatorCall> before;
   std::vector<ActionScript> first, between, last;  ///< by chunk and work
   StageAction tail_action;

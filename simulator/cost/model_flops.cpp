@@ -44,6 +44,12 @@ double flops_of(const Trace& trace, const Op& op, std::uint32_t gradients) {
   return forward * (1 + std::popcount(gradients & 3));
 }
 
+double& unit_of(ModelFlops& flops, const OpaqueRow* row) {
+  if (row && row->math == DType::Float8) return flops.fp8;
+  if (row && row->math == DType::Float4x2) return flops.fp4;
+  return flops.own;
+}
+
 // Of the visits of its experts, the share that a rank would get if all got as many: as many as its
 // own tokens make (--expert-load).
 double even_share(const Trace& trace) {
@@ -56,16 +62,21 @@ double even_share(const Trace& trace) {
 
 }  // namespace
 
-double model_flops(const Trace& trace) { return model_flops(trace, derive_gradients(trace)); }
+double model_flops(const Trace& trace) { return flops_by_unit(trace).all(); }
 
-double model_flops(const Trace& trace, std::span<const std::uint32_t> gradients) {
+ModelFlops flops_by_unit(const Trace& trace) {
+  return flops_by_unit(trace, derive_gradients(trace));
+}
+
+ModelFlops flops_by_unit(const Trace& trace, std::span<const std::uint32_t> gradients) {
   const double of_experts = even_share(trace);
-  double flops = 0;
+  ModelFlops flops;
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     const Op& op = trace.ops[i];
     if (!is_product(row_of(op.kind).work) && op.kind != OpKind::Opaque) continue;
     const bool is_shared = of_experts != 1 && is_product_of_experts(trace, op);
-    flops += flops_of(trace, op, gradients[i]) * (is_shared ? of_experts : 1);
+    unit_of(flops, opaque_row(trace, op)) +=
+        flops_of(trace, op, gradients[i]) * (is_shared ? of_experts : 1);
   }
   return flops;
 }

@@ -12,7 +12,16 @@ namespace tidemark {
 /// Causal attention counts in full, as in arXiv 2204.02311, appendix B. Of the busiest of the ranks
 /// that share experts, what all of them do on average.
 double model_flops(const Trace& trace);
-/// The same, given which inputs of each op get a gradient.
-double model_flops(const Trace& trace, std::span<const std::uint32_t> gradients);
+
+/// The same by the units that products run on.
+struct ModelFlops {
+  double own = 0;           ///< the precision's
+  double fp8 = 0, fp4 = 0;  ///< those of codes in eight and in four bits
+
+  double all() const { return own + fp8 + fp4; }
+};
+ModelFlops flops_by_unit(const Trace& trace);
+/// …, given which inputs of each op get a gradient.
+ModelFlops flops_by_unit(const Trace& trace, std::span<const std::uint32_t> gradients);
 
 }  // namespace tidemark

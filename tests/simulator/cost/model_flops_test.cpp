@@ -31,6 +31,24 @@ TEST(ModelFlops, AFrozenWeightSavesAThird) {
   EXPECT_NEAR(frozen / full, 2.0 / 3, 0.05);
 }
 
+// Products of codes are held against the peak of their own units, all others against bf16's.
+TEST(ModelFlops, UtilizationIsThatOfTheUnitsThatProductsRunOn) {
+  const auto trace = std::make_shared<const Trace>(build_trace(
+      find_model("phi-2"),
+      {.batch = 2, .precision = Precision::Bf16, .linears = parse_coded_linears("fp8")}));
+  const ModelFlops flops = flops_by_unit(*trace);
+  EXPECT_GT(flops.fp8, 2 * flops.own);
+  EXPECT_EQ(flops.fp4, 0);
+  EXPECT_DOUBLE_EQ(flops.all(), model_flops(*trace));
+  const Device device = find_device("h100");
+  const Report report =
+      evaluate(trace, parse_strategy("vanilla"), device, {.capacity = device.capacity}).report;
+  const double seconds = static_cast<double>(report.step.count()) / 1e9;
+  EXPECT_DOUBLE_EQ(report.mfu,
+                   flops.own / (seconds * 989.4e12) + flops.fp8 / (seconds * 1978.9e12));
+  EXPECT_LT(report.mfu, 1);
+}
+
 // The same network in more time: recomputation and a slower step lower the utilization.
 TEST(ModelFlops, UtilizationCountsNoRecomputation) {
   const auto trace = std::make_shared<const Trace>(

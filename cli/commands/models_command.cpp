@@ -63,7 +63,8 @@ Result run_models(const Options& options) {
   if (options.subject.empty())
     return {print(list_models(), format, style_of(options)), "", ExitCode::Ok};
   const Model model = find_model(options.subject);
-  return {print(describe_model(model), format, style_of(options)), notes_on(model), ExitCode::Ok};
+  return {print(describe_model(model), format, style_of(options)), notes_on(model, {}),
+          ExitCode::Ok};
 }
 
 }  // namespace tidemark::cli

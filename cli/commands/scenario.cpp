@@ -225,9 +225,11 @@ std::map<std::string_view, std::string> typed_step(const StepOptions& step) {
   return typed;
 }
 
-std::string notes_on(const Model& model) {
+std::string notes_on(const Model& model, const StepOptions& step) {
+  std::vector<std::string> notes = model.notes;
+  if (!model.precision_note.empty() && !step.precision) notes.push_back(model.precision_note);
   std::string text;
-  for (const std::string& note : model.notes)
+  for (const std::string& note : notes)
     text += fmt::format("note: {}: {}\n", printable(model.name, 200), note);
   return text;
 }
@@ -253,7 +255,7 @@ std::string note_on_recorded_calls(const Scenario& scenario) {
 }  // namespace
 
 std::string notes_on(const Scenario& scenario) {
-  std::string text = notes_on(scenario.model) + note_on_recorded_calls(scenario);
+  std::string text = notes_on(scenario.model, scenario.step) + note_on_recorded_calls(scenario);
   const std::string& model = scenario.trace ? scenario.trace->model : scenario.model.name;
   for (const StrategySpec& strategy : scenario.strategies) text += notes_on(strategy, model);
   return text;
@@ -262,7 +264,7 @@ std::string notes_on(const Scenario& scenario) {
 Trace trace_of(const Options& options, std::string& notes) {
   Scenario scenario;
   set_step(options, scenario);
-  notes += notes_on(scenario.model);
+  notes += notes_on(scenario.model, scenario.step);
   if (scenario.trace) return *scenario.trace;
   if (options.device || options.cluster) {
     set_device(options, scenario);

@@ -19,8 +19,8 @@ StepOptions step_of(const Options& options);
 /// What one would type for that step. The batch is always said.
 std::map<std::string_view, std::string> typed_step(const StepOptions& step);
 
-/// One line for each note on what was read of the model.
-std::string notes_on(const Model& model);
+/// One line for each note on what was read of the model for such a step.
+std::string notes_on(const Model& model, const StepOptions& step);
 /// Where a plan was made for another model.
 std::string notes_on(const StrategySpec& strategy, std::string_view model);
 /// Both.

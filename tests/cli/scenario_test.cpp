@@ -54,6 +54,13 @@ TEST(StepOptions, UseTheFrameworksPrecisionUnlessOneIsGiven) {
   EXPECT_EQ(precision_of(step_of(options)), Precision::Fp32);
 }
 
+TEST(StepOptions, NoteTheDtypeOfWeightsWhereNobodyAsksForAPrecision) {
+  Model model;
+  model.name = "half.json", model.notes = {"a note"}, model.precision_note = "in float16";
+  EXPECT_EQ(notes_on(model, {}), "note: half.json: a note\nnote: half.json: in float16\n");
+  EXPECT_EQ(notes_on(model, {.precision = Precision::Fp32}), "note: half.json: a note\n");
+}
+
 TEST(StepOptions, LeaveTheMovingAverageToTheRecipeUnlessOneIsGiven) {
   Options options;
   EXPECT_EQ(step_of(options).ema, std::nullopt);

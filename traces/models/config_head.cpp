@@ -128,9 +128,9 @@ void read_precision(Fields& root, Model& model) {
     value->fail(unknown_name("dtype", printable(name), {known.begin(), known.end()}));
   if (name == "bfloat16") model.precision = Precision::Bf16;
   if (name == "float16")
-    model.notes.emplace_back(
+    model.precision_note =
         "weights in float16 are not trained as they are: planned in the framework's default "
-        "(--precision bf16 has the bytes of float16, amp-fp16 keeps fp32 beside it)");
+        "(--precision bf16 has the bytes of float16, amp-fp16 keeps fp32 beside it)";
 }
 
 }  // namespace tidemark::config

@@ -414,6 +414,7 @@ struct Model {
   std::string head_problem = {};  ///< why the config's own head cannot be built; "" if it can
   std::optional<Precision> precision = {};  ///< that of the config's weights, if it is not fp32
   std::vector<std::string> notes = {};      ///< what its reader should know, one line each
+  std::string precision_note = {};          ///< …, where no precision is asked for; "" if nothing
 
   bool operator==(const Model&) const = default;
 };

@@ -120,13 +120,10 @@ void describe(const Trace& trace, Comparison& comparison) {
   note_stage_alone(comparison);
   note_paged_states(trace, comparison);
   for (std::string& line : idle_options(trace.step)) comparison.notes.push_back(std::move(line));
-  if (trace.blocks.empty()) return;
-  const Shape& input = trace[trace.blocks.front().input].shape;
-  const Mesh& mesh = trace.step.mesh;
-  const std::int64_t parts =
-      mesh[Axis::Context] * (trace.step.sequence_parallel ? mesh[Axis::Tensor] : 1);
-  comparison.tokens =
-      parts * numel(input) / std::max<std::int64_t>(1, input.back() * trace.step.batch);
+  if (!trace.blocks.empty())
+    comparison.tokens = tokens_of(trace);
+  else if (!comparison.scenario.trace)  // compiled as a whole
+    comparison.tokens = tokens_of(build_trace(comparison.scenario.model, comparison.scenario.step));
 }
 
 void conclude(const Traces& traces, Comparison& comparison) {

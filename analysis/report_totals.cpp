@@ -9,13 +9,15 @@
 namespace tidemark {
 namespace {
 
-// What a sample consists of: the ids that the first table is asked for, by all context ranks
-// together, or an image.
+// What a sample consists of: the ids that the first table is asked for, but for places, by all
+// context ranks together, or an image. Of a sound these are the tokens that are written.
 void set_throughput(const Trace& trace, Report& report) {
   report.throughput = report.samples_per_second;
   for (const Op& op : trace.ops) {
     if (op.kind == OpKind::Conv2d) return void(report.throughput_unit = "images");
     if (op.kind != OpKind::Embedding) continue;
+    const InputFill* const fill = fill_of(trace, trace[trace.inputs(op)[0]]);
+    if (fill && std::holds_alternative<fill::Positions>(*fill)) continue;
     const std::int64_t ids =
         numel(trace[trace.inputs(op)[0]].shape) * trace.step.mesh[Axis::Context];
     report.throughput *= static_cast<double>(ids) / static_cast<double>(trace.step.batch);

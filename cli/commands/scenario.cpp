@@ -143,6 +143,13 @@ void refuse_other_input(const Options& options, const Model& model) {
                                  sees ? "--sequence" : "--image", tidemark::quoted(model.name),
                                  sees ? "sees images" : "reads text",
                                  sees ? "--image" : "--sequence"));
+  const auto* const bart = std::get_if<BartConfig>(&model.config);
+  if (options.step.contains("--sequence") && options.step.contains("--target-sequence") && bart &&
+      bart->hears())
+    throw UsageError(
+        fmt::format("--sequence and --target-sequence both say how many tokens {} writes: what it "
+                    "hears is as long as its config says (leave --sequence out)",
+                    tidemark::quoted(model.name)));
   if (options.step.contains("--target-sequence") && !writes_another(model.config))
     throw UsageError(
         fmt::format("--target-sequence does not apply to {}, which is no "

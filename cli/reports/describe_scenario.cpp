@@ -77,7 +77,11 @@ StepOptions resolved_step(const Comparison& comparison) {
   StepOptions step = comparison.scenario.step;
   step.precision = precision_of(step);
   step.attention = comparison.attention;
-  if (!comparison.scenario.trace) step.head = head_of(comparison.scenario.model.config);
+  if (comparison.scenario.trace) return step;
+  const ModelConfig& config = comparison.scenario.model.config;
+  step.head = head_of(config);
+  if (const auto* bart = std::get_if<BartConfig>(&config); bart && bart->hears())
+    step.target_sequence = written_tokens(*bart, step);
   return step;
 }
 

@@ -133,14 +133,14 @@ TensorId heard(TraceBuilder& b, const BartConfig& config) {
   return b.dropout("encoder.drop", x, b.dropout_probability(config.dropout));
 }
 
-// As many as are read, unless it is said; the length of a sound is not that of its text.
+}  // namespace
+
+// The length of a sound is not that of its text.
 std::int64_t written_tokens(const BartConfig& config, const StepOptions& options) {
   StepOptions of_target = options;
   if (options.target_sequence) of_target.sequence = options.target_sequence;
   return sequence_length(of_target, config.decoder_positions, true);
 }
-
-}  // namespace
 
 Trace build_bart(const std::string& model, const BartConfig& config, const StepOptions& options) {
   TraceBuilder b(model, std::string(config.family), options);

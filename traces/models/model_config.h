@@ -401,6 +401,9 @@ bool sees_images(const ModelConfig& config);
 /// An encoder-decoder, which writes a second sequence.
 bool writes_another(const ModelConfig& config);
 
+/// As many as are read, unless it is said; of a sound as many as fit.
+std::int64_t written_tokens(const BartConfig& config, const StepOptions& options);
+
 /// The heads that a model of this kind can have; its usual one first.
 std::span<const Head> heads_of(const ModelConfig& config);
 Head head_of(const ModelConfig& config);

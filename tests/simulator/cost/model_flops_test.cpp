@@ -76,6 +76,10 @@ TEST(Throughput, IsInWhatASampleConsistsOf) {
   const Report text = report("gpt2", {.batch = 4, .sequence = 128});
   EXPECT_EQ(text.throughput_unit, "tokens");
   EXPECT_DOUBLE_EQ(text.throughput, text.samples_per_second * 128);
+  // Of what is written, not of the places of what is heard.
+  const Report sound = report("whisper-small", {.batch = 2, .target_sequence = 50});
+  EXPECT_EQ(sound.throughput_unit, "tokens");
+  EXPECT_DOUBLE_EQ(sound.throughput, sound.samples_per_second * 50);
   const Report image = report("swin-t", {.batch = 4});
   EXPECT_EQ(image.throughput_unit, "images");
   EXPECT_DOUBLE_EQ(image.throughput, image.samples_per_second);

@@ -40,8 +40,9 @@ void check_failed(const char* file, int line, const char* condition) {
   std::abort();
 }
 
-// The beginning of a name ("a100" of "a100-40gb") is closer than any slip. One slip in three
-// letters is as far as a guess goes: "xml" is no "bmf".
+// The beginning of a name ("a100" of "a100-40gb") is closer than any slip, and so is its last word
+// if that is more than a few letters. One slip in three letters is as far as a guess goes: "xml" is
+// no "bmf".
 std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& known) {
   if (name.empty() || name.size() > 256) return {};
   std::string_view best;
@@ -54,14 +55,22 @@ std::string_view nearest_name(std::string_view name, const std::vector<std::stri
     const std::size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) best = candidate, best_distance = distance;
   }
-  return best;
+  if (!best.empty() || name.size() < 4) return best;
+  const auto ends_so = [&](std::string_view candidate) {
+    return candidate.ends_with(name) && candidate[candidate.size() - name.size() - 1] == '-';
+  };
+  const auto found = std::ranges::find_if(known, ends_so);
+  return found == known.end() ? std::string_view() : *found;
+}
+
+std::string guess_of(std::string_view name, const std::vector<std::string_view>& known) {
+  const std::string_view near = nearest_name(name, known);
+  return near.empty() ? "" : fmt::format("did you mean '{}'? ", near);
 }
 
 std::string unknown_name(std::string_view what, std::string_view name,
                          const std::vector<std::string_view>& known) {
-  const std::string_view near = nearest_name(name, known);
-  const std::string hint = near.empty() ? "" : fmt::format("did you mean '{}'? ", near);
-  return fmt::format("unknown {} {} ({}known: {})", what, quoted(name), hint,
+  return fmt::format("unknown {} {} ({}known: {})", what, quoted(name), guess_of(name, known),
                      fmt::join(known, ", "));
 }
 

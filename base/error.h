@@ -28,12 +28,15 @@ class UsageError : public InputError {
 
 [[noreturn]] void check_failed(const char* file, int line, const char* condition);
 
-/// The known name nearest to `name` by edit distance, or "" when none is near.
+/// The known name nearest to `name` by edit distance, or "" when none is near: "a100" begins
+/// "a100-40gb", and "4090" ends "rtx-4090".
 std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& known);
 
 /// "unknown strategy 'vanila' (did you mean 'vanilla'? known: vanilla, checkpoint, …)".
 std::string unknown_name(std::string_view what, std::string_view name,
                          const std::vector<std::string_view>& known);
+/// "did you mean 'vanilla'? ", or "" when none is near.
+std::string guess_of(std::string_view name, const std::vector<std::string_view>& known);
 
 }  // namespace tidemark
 

@@ -29,6 +29,13 @@ TEST(NearestName, PrefersANameThatBeginsSo) {
   EXPECT_EQ(nearest_name("", {"a"}), "");  // all names begin with nothing
 }
 
+TEST(NearestName, KnowsALastWord) {
+  EXPECT_EQ(nearest_name("4090", {"rtx-3090ti", "rtx-4090"}), "rtx-4090");
+  EXPECT_EQ(nearest_name("rtx-409", {"rtx-4090"}), "rtx-4090");
+  EXPECT_EQ(nearest_name("090", {"rtx-40-090"}), "");  // three letters say little
+  EXPECT_EQ(nearest_name("4090", {"rtx4090"}), "");
+}
+
 // Three letters bear one slip; two would make any word another.
 TEST(NearestName, AllowsOneSlipInThreeLetters) {
   EXPECT_EQ(nearest_name("xml", {"bmf"}), "");

@@ -402,6 +402,24 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"UnknownActivation", R"({"model_type": "bert", "hidden_act": "mish"})",
                 "/hidden_act: activation 'mish' is not modelled (known: gelu, gelu_pytorch_tanh, "
                 "gelu_new, quick_gelu, silu, swish, relu, relu2)"},
+        Refusal{"MisspeltActivation", R"({"model_type": "llama", "hidden_act": "siluu"})",
+                "/hidden_act: activation 'siluu' is not modelled (did you mean 'silu'? known: "
+                "gelu, "},
+        Refusal{"NullForASize", R"({"model_type": "llama", "hidden_size": null})",
+                "/hidden_size: found null; need a whole number"},
+        Refusal{"NullForASizeOfT5", R"({"model_type": "t5", "d_ff": null})",
+                "/d_ff: found null; need a whole number"},
+        Refusal{"Timeline", R"({"format": "tidemark-timeline", "version": 2})",
+                "is a timeline, and no model (tidemark view, explain MODEL --beside and diff take "
+                "it; its name ends in .timeline.json)"},
+        Refusal{"Report", R"({"format": "tidemark-compare-1"})",
+                "is a report of tidemark compare, and no model (tidemark diff takes it)"},
+        Refusal{"OtherReport", R"({"format": "tidemark-snapshot-1"})",
+                "is a report of Tidemark's, and no model (no command takes it)"},
+        Refusal{"ChromeTrace", R"({"traceEvents": []})",
+                "is a trace of Chrome's format, and no model (Perfetto and chrome://tracing show "
+                "it)"},
+        Refusal{"AnotherFormat", R"({"format": "gguf"})", "found no key 'model_type'"},
         Refusal{"UnknownGatedActivation",
                 R"({"model_type": "t5", "feed_forward_proj": "gated-mish"})",
                 "/feed_forward_proj: activation 'gated-mish' is not modelled (known, each with "

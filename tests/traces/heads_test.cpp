@@ -271,6 +271,20 @@ TEST(ConfigPrecision, IsThatOfTheWeightsUnlessTheOptionsSayOther) {
   }
 }
 
+// Whoever asks for a precision has answered what there is to note.
+TEST(ConfigPrecision, Float16LeavesTheFrameworksDefaultAndANote) {
+  const Model model = model_of(R"({"model_type": "bert", "torch_dtype": "float16"})");
+  EXPECT_EQ(model.precision, std::nullopt);
+  EXPECT_THAT(model.notes, testing::IsEmpty());
+  EXPECT_THAT(model.precision_note, HasSubstr("weights in float16 are not trained as they are"));
+}
+
+TEST(ConfigNotes, SayNothingOfKeysWithoutEffect) {
+  EXPECT_THAT(model_of(R"({"model_type": "t5", "n_positions": 512})").notes, testing::IsEmpty());
+  EXPECT_THAT(model_of(R"({"model_type": "qwen3_moe", "router_aux_loss_coef": 0.001})").notes,
+              testing::IsEmpty());
+}
+
 TEST(ConfigPrecision, Fp32WeightsLeaveTheFrameworksDefault) {
   const Model model = model_of(R"({"model_type": "bert", "torch_dtype": "float32"})");
   EXPECT_EQ(model.precision, std::nullopt);

@@ -50,6 +50,9 @@ class Fields {
   std::vector<std::string_view> asked_;
 };
 
+/// Fails if the file says that it is no model.
+void refuse_other_file(const JsonView& root);
+
 /// Fails at the field if the file has it, else at the whole object.
 [[noreturn]] void fail_at(Fields& root, std::string_view key, std::string_view problem);
 

@@ -24,7 +24,43 @@ void fail_at(Fields& root, std::string_view key, std::string_view problem) {
   root.json().fail(problem);
 }
 
+namespace {
+
+// Sizes that a class computes with as they are: null is no default of theirs. (Of those that it
+// makes of others, as a number of key heads, it is.)
+constexpr std::array<std::string_view, 26> never_null = {"hidden_size",
+                                                         "num_hidden_layers",
+                                                         "num_attention_heads",
+                                                         "intermediate_size",
+                                                         "vocab_size",
+                                                         "d_model",
+                                                         "num_layers",
+                                                         "num_heads",
+                                                         "d_kv",
+                                                         "d_ff",
+                                                         "n_embd",
+                                                         "n_layer",
+                                                         "n_head",
+                                                         "dim",
+                                                         "n_layers",
+                                                         "n_heads",
+                                                         "hidden_dim",
+                                                         "embed_dim",
+                                                         "image_size",
+                                                         "patch_size",
+                                                         "num_channels",
+                                                         "encoder_layers",
+                                                         "decoder_layers",
+                                                         "encoder_ffn_dim",
+                                                         "decoder_ffn_dim",
+                                                         "ffn_dim"};
+
+}  // namespace
+
 std::int64_t count(Fields& root, std::string_view key, std::int64_t fallback, std::int64_t most) {
+  if (const auto value = root.member(key); value && value->kind() == JsonKind::Null &&
+                                           std::ranges::find(never_null, key) != never_null.end())
+    value->fail("found null; need a whole number");
   return root.integer_or(key, fallback, 1, most);
 }
 
@@ -80,9 +116,9 @@ ActivationForm activation_form(Fields& root, std::string_view key, ActivationFor
   if (!root.find(key)) return fallback;
   const std::string_view name = root.text_or(key, "");
   if (const auto form = find_activation(name)) return *form;
-  fail_at(
-      root, key,
-      fmt::format("activation {} is not modelled (known: {})", quoted(name), known_activations()));
+  fail_at(root, key,
+          fmt::format("activation {} is not modelled ({}known: {})", quoted(name),
+                      guess_of(name, names_of(activations)), known_activations()));
 }
 
 void require_divides(Fields& root, std::string_view key, std::int64_t parts,
@@ -263,6 +299,7 @@ Model read_model_config(std::string_view json, std::string_view file) {
   const JsonDocument document(json, file);
   config::Fields fields(document.root());
   const auto stated = fields.find("model_type");
+  if (!stated) config::refuse_other_file(document.root());
   const JsonView type = stated ? *stated : document.root().at("model_type");
   if (const config::Reader* reader = config::find_reader(type.text()))
     return config::read(*reader, fields, file);

@@ -11,15 +11,11 @@ import warnings
 from typing import Any
 
 from .errors import CaptureError
+from .target import script_and_name
 
 
 def load_function(target: str) -> Any:
-    path, _, name = target.rpartition(":")
-    if not path or not name:
-        raise CaptureError(f"{target}: need SCRIPT.py:FUNCTION")
-    script = pathlib.Path(path).resolve()
-    if not script.is_file():
-        raise CaptureError(f"{path}: no such file")
+    script, name = script_and_name(target)
     sys.path.insert(0, str(script.parent))
     sys.argv = [str(script)]
     spec = importlib.util.spec_from_file_location(script.stem, script)
@@ -31,7 +27,7 @@ def load_function(target: str) -> Any:
     if not callable(function):
         known = [key for key, value in vars(module).items()
                  if callable(value) and getattr(value, "__module__", "") == script.stem]
-        raise CaptureError(f"{path}: no function named {name!r} (it has: "
+        raise CaptureError(f"{target.rpartition(':')[0]}: no function named {name!r} (it has: "
                            f"{', '.join(known) or 'none'})")
     return function
 

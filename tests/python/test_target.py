@@ -1,0 +1,44 @@
+"""What a capture is told to run is checked first. Needs no PyTorch."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "python"))
+
+from tidemark.recording.errors import CaptureError  # noqa: E402
+from tidemark.recording.target import check_target  # noqa: E402
+
+
+class Target(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.script = pathlib.Path(folder.name) / "net.py"
+        self.script.write_text("def step():\n    pass\n")
+
+    def said(self, target):
+        with self.assertRaises(CaptureError) as refused:
+            check_target(target)
+        return str(refused.exception)
+
+    def test_there_is_a_file(self):
+        self.assertEqual(self.said("nothere.py:foo"), "nothere.py: no such file")
+
+    def test_there_is_a_function(self):
+        check_target(f"{self.script}:step")
+        self.assertEqual(self.said(f"{self.script}:steps"),
+                         f"{self.script}: no function named 'steps' (it has: step)")
+
+    def test_a_name_may_come_from_elsewhere(self):
+        self.script.write_text("from steps import *\n")
+        check_target(f"{self.script}:steps")
+
+    def test_both_are_named(self):
+        for target in ("net.py", "net.py:", ":step"):
+            self.assertEqual(self.said(target), f"{target}: need SCRIPT.py:FUNCTION")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)

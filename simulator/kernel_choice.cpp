@@ -139,10 +139,10 @@ std::string attention_note(const Trace& trace, const Device& device) {
   const bool has_none = fused_attention(device, precision) == FusedAttention::None;
   if (is_composed(trace))
     return fmt::format(
-        "PyTorch has no fused kernel for this attention in {} on {}{}: its scores lie in memory, "
-        "in fp32",
-        to_string(precision), described(device),
-        has_none ? "" : " (grouped heads, a mask or the width of a head)");
+        "PyTorch has no fused kernel for {} attention in {} on {}{}: {} scores lie in memory, in "
+        "fp32",
+        op ? "some blocks'" : "this", to_string(precision), described(device),
+        has_none ? "" : " (grouped heads, a mask or the width of a head)", op ? "their" : "its");
   if (op && has_none)
     return fmt::format(
         "this trace has fused attention, but PyTorch has no such kernel for {} on {}",

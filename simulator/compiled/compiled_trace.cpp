@@ -107,12 +107,23 @@ void refuse_ranks(const StepOptions& step, bool compiles_blocks) {
         step.framework));
 }
 
+// As config files call them.
+std::string model_types(std::span<const std::string_view> families_known) {
+  std::string text = fmt::format("{}", fmt::join(families_known, ", "));
+  for (const auto& [family, type] :
+       {std::pair<std::string_view, std::string_view>{"gemma3", "gemma3_text"},
+        {"gpt-neox", "gpt_neox"}})
+    if (const std::size_t at = text.find(family); at != text.npos)
+      text.replace(at, family.size(), type);
+  return text;
+}
+
 void refuse_others(const Trace& trace, std::span<const std::string_view> known) {
   if (std::ranges::find(known, trace.family) != known.end()) return;
   throw UsageError(fmt::format(
       "--framework {}: what torch.compile makes of {} is not known here, only of the families {} "
       "(capture the compiled step: tidemark capture --help; or plan the eager one: --framework {})",
-      trace.step.framework, trace.model, fmt::join(known, ", "), default_framework));
+      trace.step.framework, trace.model, model_types(known), default_framework));
 }
 
 }  // namespace

@@ -138,10 +138,14 @@ void FxTracer::call() {
       if (opaque_row(trace_, op())->computes != Formula::Zeros) break;
       return make(0, full(0, output(0)));
   }
+  const bool is_loss = op().outputs > 0 && trace_.outputs(op())[0] == trace_.loss;
+  const std::string what = fmt::format(
+      fmt::runtime(is_loss ? "this head of {2}, whose loss is '{0}' ({1})," : "'{0}' ({1}) of {2}"),
+      op().name, operation_name(trace_, op()), trace_.model);
   throw UsageError(fmt::format(
-      "--framework {}: what torch.compile makes of {}, {}, is not known here (capture "
-      "the compiled step: tidemark capture --help; or plan the eager one: --framework {})",
-      trace_.step.framework, op().name, operation_name(trace_, op()), default_framework));
+      "--framework {}: what torch.compile makes of {} is not known here (capture the compiled "
+      "step: tidemark capture --help; or plan the eager one: --framework {})",
+      trace_.step.framework, what, default_framework));
 }
 
 void FxTracer::views() {

@@ -236,6 +236,21 @@ TEST(FxGraph, DrawsEachMaskAnew) {
             graph.by_tensor[index(tensor_named(trace, "b.mask"))]);
 }
 
+// Of a loss the user knows the head that it belongs to.
+TEST(FxGraph, OfALossThatNobodyKnowsIsRefusedAsTheHead) {
+  TraceBuilder b("small", "toy", {});
+  const TensorId mean = b.mean("mean", b.parameter("x", {2, 8}));
+  const Trace trace = b.finish(b.average("loss", std::array{mean, mean}));
+  try {
+    fx_graph_of(trace, whole_step(trace));
+    FAIL() << "was taken";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(
+                                  "torch.compile makes of this head of small, whose loss is 'loss' "
+                                  "(average), is not known here"));
+  }
+}
+
 TEST(FxGraph, OfWhatNobodyKnowsIsRefusedWithAWayOut) {
   const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
     const OutputSpec output{"", {2, 8}, DType::Float32};
@@ -245,7 +260,9 @@ TEST(FxGraph, OfWhatNobodyKnowsIsRefusedWithAWayOut) {
     fx_graph_of(trace, whole_step(trace));
     FAIL() << "was taken";
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("odd, aten::odd, is not known here"));
+    EXPECT_THAT(
+        error.what(),
+        testing::HasSubstr("torch.compile makes of 'odd' (aten::odd) of small is not known here"));
     EXPECT_THAT(error.what(), testing::HasSubstr("tidemark capture"));
   }
 }

@@ -45,6 +45,8 @@ TokenLoss parse_token_loss(std::string_view text) {
     return loss;
   }
   const auto chunks = number_in<std::int64_t>(count);
+  if (colon == text.size())
+    throw UsageError("loss: 'chunked' needs how many chunks, as in chunked:8");
   if (!chunks || *chunks < 1 || *chunks > TokenLoss::most_chunks)
     throw UsageError(fmt::format("loss: '{}' is not a number of chunks (chunked:8; 1 to {})",
                                  count.substr(0, 64), TokenLoss::most_chunks));

@@ -20,6 +20,7 @@ bool is_probability(double value) { return value >= 0 && value < 1; }
 constexpr std::array precision_synonyms = {Named{Precision::Fp32, std::string_view("float32")},
                                            Named{Precision::Bf16, std::string_view("bfloat16")},
                                            Named{Precision::AmpFp16, std::string_view("float16")},
+                                           Named{Precision::AmpFp16, std::string_view("half")},
                                            Named{Precision::AmpFp16, std::string_view("fp16")}};
 
 }  // namespace

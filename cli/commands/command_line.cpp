@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "base/names.h"
@@ -39,6 +40,51 @@ void add_options(CLI::App& app, const Command& command, Options& options) {
   }
 }
 
+struct OtherName {
+  std::string_view name;
+  std::string_view here;  ///< as it is typed here
+};
+
+// What trainers call these: Hugging Face's (with underscores), Megatron-LM's, torchtitan's.
+constexpr std::array other_names = {
+    OtherName{"--batch-size", "--batch"},
+    OtherName{"--per-device-train-batch-size", "--batch"},
+    OtherName{"--micro-batch-size", "--batch"},
+    OtherName{"--gradient-accumulation-steps", "--accumulate"},
+    OtherName{"--gradient-checkpointing", "--strategies checkpoint"},
+    OtherName{"--recompute-activations", "--strategies checkpoint"},
+    OtherName{"--seq-length", "--sequence"},
+    OtherName{"--seq-len", "--sequence"},
+    OtherName{"--max-seq-length", "--sequence"},
+    OtherName{"--max-length", "--sequence"},
+    OtherName{"--lora", "--tuning lora"},
+    OtherName{"--peft", "--tuning lora"},
+    OtherName{"--load-in-4bit", "--base nf4"},
+    OtherName{"--load-in-8bit", "--base int8"},
+    OtherName{"--dtype", "--precision"},
+    OtherName{"--torch-dtype", "--precision"},
+    OtherName{"--bf16", "--precision bf16"},
+    OtherName{"--fp16", "--precision amp-fp16"},
+    OtherName{"--tensor-model-parallel-size", "--mesh tp=2"},
+    OtherName{"--pipeline-model-parallel-size", "--mesh pp=2"},
+    OtherName{"--context-parallel-size", "--mesh cp=2"},
+    OtherName{"--fsdp", "--shard fsdp2"},
+    OtherName{"--zero-stage", "--shard zero2"}};
+
+std::string with_dashes(std::string_view name) {
+  std::string text(name);
+  std::ranges::replace(text, '_', '-');
+  return text;
+}
+
+// Of those that the command has.
+std::string_view meant_by(std::string_view name, const std::vector<std::string_view>& known) {
+  const auto* other = std::ranges::find(other_names, with_dashes(name), &OtherName::name);
+  if (other == other_names.end()) return nearest_name(name, known);
+  const std::string_view option = other->here.substr(0, other->here.find(' '));
+  return std::ranges::find(known, option) == known.end() ? std::string_view() : other->here;
+}
+
 // CLI11 would take a mistyped option's value for an operand, so everything unknown is collected and
 // the first of it is reported.
 [[noreturn]] void refuse(const std::string& argument, const Command& command) {
@@ -49,7 +95,7 @@ void add_options(CLI::App& app, const Command& command, Options& options) {
   std::vector<std::string_view> known = {"--help"};
   for (const OptionRow& row : option_table())
     if (row.verbs & command.bit) known.push_back(long_name(row));
-  const std::string_view near = nearest_name(argument.substr(0, argument.find('=')), known);
+  const std::string_view near = meant_by(argument.substr(0, argument.find('=')), known);
   throw UsageError(fmt::format("{}: unknown option {} ({}tidemark {} --help lists all)",
                                command.name, tidemark::quoted(argument),
                                near.empty() ? "" : fmt::format("did you mean '{}'? ", near),

@@ -46,11 +46,13 @@ double parse_error(std::string_view text, const PlanRequest& request) {
   return error;
 }
 
-// "exact,offload": exact is always allowed.
+// "exact,offload": exact is always allowed. "all" is what many would type for anything.
 std::vector<Allowed> parse_allowed(std::string_view list) {
   std::vector<Allowed> found;
   while (true) {
     const std::size_t end = list.find(',');
+    if (list.substr(0, end) == "all")
+      throw UsageError("unknown allowance 'all' (did you mean 'anything'?)");
     found.push_back(parse_name(allowances, "allowance", list.substr(0, end)));
     if (end == std::string_view::npos) return found;
     list.remove_prefix(end + 1);

@@ -219,6 +219,41 @@ INSTANTIATE_TEST_SUITE_P(
                 "--top, --format and --output with it\n"}));
 
 INSTANTIATE_TEST_SUITE_P(
+    NamesOfOtherTools, MistakesOf,
+    testing::Values(
+        Mistake{"compare gpt2 --batch-size 4", 2,
+                "compare: unknown option '--batch-size' (did you mean '--batch'? tidemark compare "
+                "--help lists all)\n"},
+        Mistake{"compare gpt2 --gradient_accumulation_steps=4", 2,
+                "compare: unknown option '--gradient_accumulation_steps=4' (did you mean "
+                "'--accumulate'? tidemark compare --help lists all)\n"},
+        Mistake{"compare gpt2 --gradient-checkpointing", 2,
+                "compare: unknown option '--gradient-checkpointing' (did you mean '--strategies "
+                "checkpoint'? tidemark compare --help lists all)\n"},
+        Mistake{"plan gpt2 --lora", 2,
+                "plan: unknown option '--lora' (did you mean '--tuning lora'? tidemark plan --help "
+                "lists all)\n"},
+        // What the command has not is no advice.
+        Mistake{"devices --batch-size 4", 2,
+                "devices: unknown option '--batch-size' (tidemark devices --help lists all)\n"},
+        Mistake{"compare gpt2 -d 4090", 2, "unknown device '4090' (did you mean 'rtx-4090'? "},
+        Mistake{"plan gpt2 --budget 12GiB --allow exact,all", 2,
+                "unknown allowance 'all' (did you mean 'anything'?)\n"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    OtherFiles, MistakesOf,
+    testing::Values(
+        Mistake{"compare examples/ci/tidemark.json", 1,
+                "examples/ci/tidemark.json: is a file of experiments, and no model (tidemark check "
+                "takes it)\n"},
+        Mistake{"explain examples/plans/vit-cheap.plan.json", 1,
+                "examples/plans/vit-cheap.plan.json: is a plan, and no model (name its model, and "
+                "give it as --plan FILE)\n"},
+        Mistake{"explain simulator/devices/h100.json", 1,
+                "simulator/devices/h100.json: is a device, and no model (give it as --device "
+                "FILE)\n"}));
+
+INSTANTIATE_TEST_SUITE_P(
     Compare, MistakesOf,
     testing::Values(
         Mistake{"compare tests/reference/snapshots/two_streams.pickle", 1,
@@ -271,6 +306,15 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"compare gpt2 --optimizer sdg", 2, "unknown optimizer 'sdg' (did you mean 'sgd'? "},
         Mistake{"compare gpt2 --loss chunked:17", 2,
                 "loss: '17' is not a number of chunks (chunked:8; 1 to 16)\n"},
+        Mistake{"compare gpt2 --loss chunked", 2,
+                "loss: 'chunked' needs how many chunks, as in chunked:8\n"},
+        Mistake{"compare gpt2 --loss chunked:", 2,
+                "loss: '' is not a number of chunks (chunked:8; 1 to 16)\n"},
+        Mistake{"compare whisper-small --sequence 100 --target-sequence 50", 2,
+                "--sequence and --target-sequence both say how many tokens 'whisper-small' writes: "
+                "what it hears is as long as its config says (leave --sequence out)\n"},
+        Mistake{"compare llama-7b --tuning lora:r=8,targets=q,foo --base nf4", 2,
+                "unknown linear 'foo' (known: q, k, v, o, gate, up, down)\n"},
         Mistake{"compare gpt2 --loss chunk:4", 2,
                 "unknown loss 'chunk' (did you mean 'chunked'? known: chunked, fused-linear, dpo, "
                 "fused, native)\n"},

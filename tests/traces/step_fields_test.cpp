@@ -20,6 +20,7 @@ std::optional<Precision> precision_named(std::string_view text) {
 TEST(Precisions, MayBeCalledAsPyTorchDoes) {
   EXPECT_EQ(precision_named("bfloat16"), Precision::Bf16);
   EXPECT_EQ(precision_named("float16"), Precision::AmpFp16);
+  EXPECT_EQ(precision_named("half"), Precision::AmpFp16);
   EXPECT_EQ(precision_named("fp16"), Precision::AmpFp16);
   EXPECT_EQ(precision_named("float32"), Precision::Fp32);
   for (const auto& row : precisions) EXPECT_EQ(precision_named(row.name), row.value);

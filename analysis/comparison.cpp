@@ -168,7 +168,9 @@ void note_guesses(const Trace& trace, const Derived* derived, Comparison& compar
 // is.
 std::shared_ptr<const Derived> add_rows(const Traces& traces,
                                         const std::function<void(std::size_t done)>& progress,
-                                        const BatchProgress& batches, Comparison& comparison) {
+                                        const BatchProgress& batches,
+                                        const std::function<bool()>& is_stopped,
+                                        Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
   comparison.rows.resize(scenario.strategies.size());
   std::shared_ptr<const Derived> derived;
@@ -180,7 +182,7 @@ std::shared_ptr<const Derived> add_rows(const Traces& traces,
     Evaluation made =
         evaluate_ranks(traces, strategy, scenario.device, comparison.budget, scenario.step.rank);
     row = std::move(made.report);
-    if (scenario.finds_largest_batch && row.applies)
+    if (scenario.finds_largest_batch && row.applies && !(is_stopped && is_stopped()))
       add_batches(scenario, strategy, comparison.budget, batches, row);
     const std::lock_guard lock(telling);
     if (made.planned.trace == traces.front() && made.planned.derived)
@@ -197,7 +199,7 @@ std::shared_ptr<const Derived> add_rows(const Traces& traces,
 // All but the conclusion.
 Comparison rows_of(const Scenario& scenario, const Traces& traces,
                    const std::function<void(std::size_t done)>& progress,
-                   const BatchProgress& batches) {
+                   const BatchProgress& batches, const std::function<bool()>& is_stopped) {
   Comparison comparison{.scenario = scenario,
                         .budget = memory_budget_of(scenario),
                         .rows = {},
@@ -206,7 +208,7 @@ Comparison rows_of(const Scenario& scenario, const Traces& traces,
   const auto& trace = traces.front();
   add_parameters(*trace, comparison);
   describe(*trace, comparison);
-  const auto derived = add_rows(traces, progress, batches, comparison);
+  const auto derived = add_rows(traces, progress, batches, is_stopped, comparison);
   note_guesses(*trace, derived.get(), comparison);
   add_ratios(comparison.rows);
   note_communicators(comparison);
@@ -312,13 +314,13 @@ void add_ratios(std::vector<Report>& rows) {
 }
 
 Comparison compare_rows(const Scenario& scenario) {
-  return rows_of(scenario, traces_of(scenario), {}, {});
+  return rows_of(scenario, traces_of(scenario), {}, {}, {});
 }
 
 Comparison compare(const Scenario& scenario, const std::function<void(std::size_t done)>& progress,
-                   const BatchProgress& batches) {
+                   const BatchProgress& batches, const std::function<bool()>& is_stopped) {
   const Traces traces = traces_of(scenario);
-  Comparison comparison = rows_of(scenario, traces, progress, batches);
+  Comparison comparison = rows_of(scenario, traces, progress, batches, is_stopped);
   conclude(traces, comparison);
   return comparison;
 }

@@ -32,10 +32,11 @@ struct Comparison {
   std::vector<std::string> notes;  ///< what PyTorch does otherwise on this device; what is guessed
 };
 
-/// `progress` is told after each row how many are done, `batches` while batches are tried.
+/// `progress` is told after each row how many are done, `batches` while batches are tried. Once
+/// stopped, further rows have no largest batch.
 Comparison compare(const Scenario& scenario,
                    const std::function<void(std::size_t done)>& progress = {},
-                   const BatchProgress& batches = {});
+                   const BatchProgress& batches = {}, const std::function<bool()>& is_stopped = {});
 
 /// The same for those who say nothing of what follows from it: the remedies of a conclusion are
 /// predictions of their own.

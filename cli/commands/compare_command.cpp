@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
+#include "cli/commands/interrupt.h"
 #include "cli/commands/scenario.h"
 #include "cli/reports/html_report.h"
 #include "cli/reports/print_comparison.h"
@@ -128,8 +129,13 @@ Result run_compare(const Options& options) {
   const auto tried = [&](std::int64_t batches, std::int64_t at_most) {
     progress.within(fmt::format("{} of at most {} batches tried", batches, at_most));
   };
-  const Comparison comparison = compare(scenario, std::cref(progress), tried);
+  // Without the search for batches there is nothing to wait for.
+  std::optional<Interrupt> interrupt;
+  if (options.max_batch) interrupt.emplace();
+  const auto is_stopped = [&] { return interrupt && interrupt->came(); };
+  const Comparison comparison = compare(scenario, std::cref(progress), tried, is_stopped);
   Result result{print(comparison, format, options), notes_on(scenario) + note, ExitCode::Ok};
+  if (is_stopped()) result.notes += "stopped: largest batches of the strategies so far\n";
   if (format == Format::Table) result.text += suggestion(comparison, points.front());
   if (options.require_fit && std::ranges::none_of(comparison.rows, &Report::fits))
     result.exit_code = ExitCode::DoesNotFit;

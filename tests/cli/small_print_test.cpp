@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/cli/interrupted.h"
 #include "tests/cli/program.h"
 
 namespace tidemark::cli::small_print_test {
@@ -50,6 +51,40 @@ TEST(SmallPrint, SaysWhatACaptureHasRecorded) {
         << format;
   EXPECT_THAT(tidemark(line + " --device h100").errors, Not(note));
   EXPECT_THAT(tidemark(line + " --accumulate 2").errors, Not(note));
+}
+
+// A step that is compiled as a whole has no blocks; Whisper reads sound and writes words.
+TEST(SmallPrint, SaysHowManyTokensAStepHas) {
+  const auto step = [](const std::string& options) {
+    const std::string text = answer_to("compare " + options + " --strategies vanilla");
+    const std::size_t begin = text.find("\nbatch") + 1;
+    return text.substr(begin, text.find(" · ", begin) - begin);
+  };
+  EXPECT_EQ(step("gpt2 -b 2 -s 64 --framework torch-compile-2.6"), "batch 2 × 64 tokens");
+  EXPECT_EQ(step("vit-ti-16 -b 2 --framework torch-compile-2.6"), step("vit-ti-16 -b 2"));
+  EXPECT_EQ(step("whisper-small"), "batch 1 × 1500 tokens to 448");
+  EXPECT_EQ(step("whisper-small --sequence 20"), "batch 1 × 1500 tokens to 20");
+}
+
+// The first strategy's search is finished, and the others' rows have all but that.
+TEST(SmallPrint, SaysThatTheSearchForBatchesWasStopped) {
+  const Outcome outcome = interrupted(
+      "compare vit-ti-16 --budget 2GiB --strategies vanilla,checkpoint,mesa --max-batch "
+      "--format csv",
+      1);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("stopped: largest batches of the strategies so far\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("\nmesa,"));
+}
+
+TEST(SmallPrint, SaysWherePagedStatesAre) {
+  EXPECT_THAT(
+      answer_to("compare vit-ti-16 --optimizer paged-adamw-8bit --strategies vanilla"),
+      HasSubstr("\nstates of paged-adamw-8bit lie in unified memory, outside of PyTorch's numbers: "
+                "where they do not fit beside a step, all of them cross the host link to and "
+                "fro\n"));
+  EXPECT_THAT(answer_to("compare vit-ti-16 --optimizer adamw-8bit --strategies vanilla"),
+              Not(HasSubstr("unified memory")));
 }
 
 TEST(SmallPrint, OfAPageHasEachNoteOnceWithItsStrategies) {

@@ -60,8 +60,11 @@ void draw_axes(ImDrawList& list, const Plot& plot, float em) {
   for (double bytes = ticks.first; bytes < plot.memory.range.end; bytes += ticks.step) {
     const float x = std::floor(plot.memory.to_pixel(bytes));
     list.AddLine({x, box.y0}, {x, box.y1}, ink(theme::line, 130));
-    draw_text(list, {x - 2.8F * em, box.y1, x + 2.8F * em, box.y1 + 1.3F * em},
-              byte_tick_text(bytes, ticks.step), theme::faint, Align::Center);
+    const std::string text = byte_tick_text(bytes, ticks.step);
+    const float half = text_width(text) / 2 + 1;  // the last one ends where the plot does
+    const float middle = std::min(x, box.x1 - half);
+    draw_text(list, {middle - half, box.y1, middle + half, box.y1 + 1.3F * em}, text, theme::faint,
+              Align::Center);
   }
   draw_text(list, {box.x0, box.y1 + 1.2F * em, box.x1, box.y1 + 2.4F * em},
             fmt::format("{} peak", to_string(plot.measure)), theme::faint, Align::Center);

@@ -338,7 +338,11 @@ void Runs::optimize() {
     const bool is_written = std::ranges::any_of(writes_, [&](const Operand& operand) {
       return buffer(operand).role == Role::OptimizerState && buffer(operand).tensor == tensor;
     });
-    if (has_state(tensor) && (is_written || !is_cut)) write(Role::OptimizerState, tensor, 0);
+    // Whether states are paged depends on how large a part is.
+    const bool may_be_paged =
+        row_of(trace_.step.optimizer).is_paged && (is_cut || role == Role::Shard);
+    const bool has_one = may_be_paged ? is_written : has_state(tensor) && (is_written || !is_cut);
+    if (has_one) write(Role::OptimizerState, tensor, 0);
   }
 }
 

@@ -155,5 +155,21 @@ TEST(OptimizerNodes, PlaceNoPagedState) {
   EXPECT_THAT(states, ElementsAre(2 * 4 * 99'900));
 }
 
+// Of 150,000 elements each of two ranks updates 75,000.
+TEST(OptimizerNodes, PlaceStatesOfPartsThatAreTooSmallToBePaged) {
+  StepOptions options{.optimizer = Optimizer::PagedAdamW32bit};
+  options.mesh[Axis::Data] = 2;
+  options.shard = parse_sharding("fsdp2");
+  TraceBuilder b("one", "toy", options);
+  const TensorId ids = b.input("ids", {2}, DType::Int64);
+  const TensorId x = b.embedding("embed", ids, b.parameter("embed.weight", {1500, 100}));
+  const Schedule schedule =
+      schedule_of(b.finish(b.cross_entropy("loss", x, b.input("targets", {2}, DType::Int64))));
+  std::int64_t states = 0;
+  for (const Buffer& buffer : schedule.buffers)
+    if (buffer.role == Role::OptimizerState) states += buffer.size.count;
+  EXPECT_EQ(states, 2 * 4 * 75'000);
+}
+
 }  // namespace
 }  // namespace tidemark::optimizer_nodes_test

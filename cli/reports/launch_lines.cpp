@@ -300,8 +300,13 @@ std::optional<std::string_view> titan_precision(const StepOptions& step) {
   return {};
 }
 
+// torchtitan/models; LLaMA's family here has Qwen3, too.
+bool has_titan(std::string_view family) { return family == "llama" || family == "deepseek-v3"; }
+
 LaunchLine titan_line(const Launch& launch) {
   constexpr std::string_view program = titan;
+  if (!has_titan(launch.family))
+    return without(program, "it has no such network, but LLaMA 3, Qwen3 and DeepSeek-V3");
   if (launch.sharing == Sharding::Kind::Megatron)
     return without(program, "it has fully_shard and replicas, no buffers of Megatron-LM");
   if (launch.sharing != Sharding::Kind::Ddp && launch.sharing != Sharding::Kind::Fsdp2)

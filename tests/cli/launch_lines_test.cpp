@@ -8,6 +8,7 @@
 
 #include "simulator/parallel/cluster.h"
 #include "tests/support/small_models.h"
+#include "traces/presets.h"
 
 namespace tidemark::cli::launch_lines_test {
 namespace {
@@ -74,6 +75,14 @@ Sharding of(Sharding::Kind kind) {
   Sharding sharding;
   sharding.kind = kind;
   return sharding;
+}
+
+TEST(Launch, HasOnlySomeNetworks) {
+  Asked asked(of(Sharding::Kind::Fsdp2));
+  EXPECT_THAT(asked.ranks(Axis::Data, 8).titan(), HasSubstr("-m torchtitan.train"));
+  asked.request.scenario.model = find_model("gpt2");
+  EXPECT_EQ(asked.titan(), "none: it has no such network, but LLaMA 3, Qwen3 and DeepSeek-V3");
+  EXPECT_THAT(asked.accelerate(), HasSubstr("accelerate launch"));
 }
 
 const Sharding ddp = of(Sharding::Kind::Ddp);

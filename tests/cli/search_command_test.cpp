@@ -277,9 +277,16 @@ TEST(StoppedSearch, DoesNotSayThatNothingFits) {
   EXPECT_EQ(outcome.output.find("The nearest"), std::string::npos) << outcome.output;
 }
 
-// What other programs are told; one sample per GPU.
+// What other programs are told of a LLaMA, which all of them have; one sample per GPU.
 class LaunchLines : public SearchParts {
  protected:
+  LaunchLines() {
+    write_text(folder_ / "config.json",
+               R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 4,
+                   "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 512,
+                   "max_position_embeddings": 16})");
+  }
+
   std::string lines(const std::string& options, std::string_view format = "csv") {
     const Outcome outcome =
         run(fmt::format("search config.json --cluster dgx-h100 --strategies vanilla --format {} {}",

@@ -1,4 +1,5 @@
-// `tidemark capture`: a step of the user's own PyTorch code, run by their Python, as a trace.
+// `tidemark capture`: a step of the user's own PyTorch code, or of a model of transformers, run by
+// their Python, as a trace.
 #include <fmt/format.h>
 
 #include "base/files.h"
@@ -6,6 +7,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
 #include "cli/commands/python_process.h"
+#include "cli/commands/scenario.h"
 #include "simulator/kernel_choice.h"
 #include "traces/trace_json.h"
 
@@ -23,13 +25,24 @@ std::vector<std::string> device_arguments(const Options& options) {
           fmt::format("{}", static_cast<std::int64_t>(device.sm_count))};
 }
 
+// As they are written in files ("bf16" for bfloat16), but optimizers, which are PyTorch's here.
+std::vector<std::string> step_arguments(const Options& options) {
+  Options known = options;
+  known.step.erase("--optimizer");
+  const auto written = typed_step(step_of(known));
+  std::vector<std::string> arguments;
+  for (const auto& [name, typed] : options.step) {
+    arguments.emplace_back(name);
+    const auto found = written.find(name);
+    if (name != "--padded") arguments.push_back(found == written.end() ? typed : found->second);
+  }
+  return arguments;
+}
+
 std::vector<std::string> arguments_of(const Options& options, const std::string& output) {
   std::vector<std::string> arguments = {"-m", "tidemark.capture", options.subject, "-o", output};
   for (std::string& argument : device_arguments(options)) arguments.push_back(std::move(argument));
-  for (const auto& [name, value] : options.step) {
-    arguments.emplace_back(name);
-    arguments.push_back(value);
-  }
+  for (std::string& argument : step_arguments(options)) arguments.push_back(std::move(argument));
   if (options.beside_gpu) arguments.emplace_back("--beside-gpu");
   return arguments;
 }
@@ -38,7 +51,9 @@ std::vector<std::string> arguments_of(const Options& options, const std::string&
 
 Result run_capture(const Options& options) {
   if (options.subject.empty())
-    throw UsageError("capture: need SCRIPT.py:FUNCTION, as in tidemark capture train.py:make_step");
+    throw UsageError(
+        "capture: need SCRIPT.py:FUNCTION, as in tidemark capture train.py:make_step, or a "
+        "config.json");
   require_ending(options, ".trace.json", "a trace file");
   const TemporaryFolder folder;
   unpack_package(folder.path());

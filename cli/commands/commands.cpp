@@ -212,18 +212,22 @@ void add_files(std::vector<Command>& rows) {
        model_names});
   rows.push_back(
       {"capture",
-       "SCRIPT.py:FUNCTION",
+       "SCRIPT.py:FUNCTION|CONFIG",
        "the trace of any PyTorch model, without a GPU",
        "Runs a training step of your own code on a stand-in for the CUDA runtime, in a child "
        "process, and writes its trace: kernels do nothing, weights take no memory, and PyTorch "
        "itself chooses kernels for the device. FUNCTION takes nothing and returns (model, batch), "
        "(model, batch, loss) or (model, batch, loss, optimizer), or a function that does a whole "
-       "step of a training loop, optimizer and all; docs/capture.md says more. Needs Linux, a C "
-       "compiler, and a Python with PyTorch built for CUDA (as pip install torch is).",
+       "step of a training loop, optimizer and all. CONFIG is the config.json of a model of "
+       "transformers, or its folder: the installed version builds the model, and a batch for it "
+       "is made. docs/capture.md says more. Needs Linux, a C compiler, and a Python with PyTorch "
+       "built for CUDA (as pip install torch is).",
        {{"tidemark capture train.py:make_step -o step.trace.json",
          "a file for every command that takes a MODEL"},
         {"tidemark capture train.py:make_step --precision amp-bf16 -d h100 -o step.trace.json.zst",
-         "with the kernels of an H100"}},
+         "with the kernels of an H100"},
+        {"tidemark capture config.json -b 4 -s 1024 --precision bf16 -o step.trace.json",
+         "a family that tidemark compare does not know"}},
        for_capture,
        run_capture});
   rows.push_back(

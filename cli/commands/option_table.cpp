@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "analysis/planning/planning.h"
 #include "cli/commands/formats.h"
@@ -22,6 +23,14 @@ constexpr std::uint32_t for_runs = for_replay | for_calibrate;
 constexpr std::uint32_t for_all =
     for_steps | for_search | for_allocator | for_lists | for_check | for_diff | for_runs;
 
+// What a script says by what it returns, and a config.json does not.
+bool is_captured(const StepField& field) {
+  constexpr std::array<std::string_view, 9> keys = {"batch",     "sequence",  "target_sequence",
+                                                    "image",     "head",      "padded",
+                                                    "precision", "attention", "optimizer"};
+  return std::ranges::find(keys, field.key) != keys.end();
+}
+
 // What a search decides, and does not ask for.
 bool is_searched(const StepField& field) {
   return field.key == "accumulate" || field.key == "rank";
@@ -29,14 +38,12 @@ bool is_searched(const StepField& field) {
 
 void add_step(std::vector<OptionRow>& rows) {
   for (const StepField& field : step_fields())
-    for (const StepSwitch& option : field.switches) {
-      const bool is_captured = field.key == "precision" || field.key == "optimizer";
+    for (const StepSwitch& option : field.switches)
       rows.push_back({"step", option.names, option.value, StepMember{option.text, &field},
-                      for_steps | for_view | for_replay | (is_captured ? for_capture : 0u) |
+                      for_steps | for_view | for_replay | (is_captured(field) ? for_capture : 0u) |
                           (field.key == "precision" ? for_calibrate : 0u) |
                           (is_searched(field) ? 0u : for_search),
                       option.help});
-    }
   rows.push_back(
       {"step", "--gpus", "N", &Options::gpus, for_reports | for_trace | for_view,
        "how many GPUs the job has: without --mesh all are replicas (dp), with it its "

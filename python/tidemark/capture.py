@@ -1,4 +1,4 @@
-"""`python -m tidemark.capture SCRIPT.py:FUNCTION -o step.trace.json`."""
+"""`python -m tidemark.capture SCRIPT.py:FUNCTION -o step.trace.json`, or of a config.json."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import sys
 
 from .recording import parent
 from .recording.errors import CaptureError
+from .recording.options import add_config_options
 
 DESCRIPTION = """Writes the trace of a training step of any PyTorch model, without a GPU.
 FUNCTION takes nothing and returns (model, batch), (model, batch, loss), (model, batch, loss,
-optimizer), or a function that does a whole step."""
+optimizer), or a function that does a whole step. Of the config.json of a model of transformers, or
+its folder, model and batch are made here."""
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tidemark.capture", description=DESCRIPTION)
-    parser.add_argument("target", metavar="SCRIPT.py:FUNCTION")
+    parser.add_argument("target", metavar="SCRIPT.py:FUNCTION|CONFIG")
     parser.add_argument("-o", "--output", default="step.trace.json", help="the trace file")
     parser.add_argument("--device", help="whose kernels PyTorch chooses: a name that `tidemark "
                         "devices` lists (default: a100-80gb)")
@@ -29,6 +31,7 @@ def main(argv: list[str] | None = None) -> int:
                         "adamw)")
     parser.add_argument("--beside-gpu", action="store_true", help="although this machine has a GPU, "
                         "which is not used")
+    add_config_options(parser)
     parser.add_argument("--measured", help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     try:

@@ -42,11 +42,13 @@ TEST(Capture, HandsThePackageOnAndReadsTheTrace) {
              "while [ \"$1\" != -o ]; do shift; done\n"
              "cp " TIDEMARK_TESTS_DIR "/fuzz/corpus/trace_json/recorded.json \"$2\"\n");
   std::filesystem::permissions(folder / "python", std::filesystem::perms::owner_all);
-  const Outcome outcome = tidemark_with({"capture", "train.py:make_step", "-d", "h100",
-                                         "--precision", "bf16", "--python", folder / "python"});
+  const Outcome outcome =
+      tidemark_with({"capture", "train.py:make_step", "-d", "h100", "--precision", "bfloat16", "-b",
+                     "4", "--padded", "--optimizer", "adam", "--python", folder / "python"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_NE(outcome.errors.find("-m tidemark.capture train.py:make_step -o "), std::string::npos);
-  EXPECT_NE(outcome.errors.find("--sm 90 --multiprocessors 132 --precision bf16"),
+  EXPECT_NE(outcome.errors.find("--sm 90 --multiprocessors 132 --batch 4 --optimizer adam --padded "
+                                "--precision bf16\n"),
             std::string::npos)
       << outcome.errors;
   EXPECT_NE(outcome.output.find("\"optimizer\": \"RMSprop\""), std::string::npos);

@@ -101,7 +101,10 @@ INSTANTIATE_TEST_SUITE_P(
     Capture, MistakesOf,
     testing::Values(
         Mistake{"capture", 2,
-                "capture: need SCRIPT.py:FUNCTION, as in tidemark capture train.py:make_step\n"},
+                "capture: need SCRIPT.py:FUNCTION, as in tidemark capture train.py:make_step, or a "
+                "config.json\n"},
+        Mistake{"capture config.json -b 8,16", 2,
+                "--batch: '8,16' is not a whole number from 1 to 1099511627776\n"},
         Mistake{"capture train.py:make -o x.json", 2,
                 "'x.json': the name of a trace file ends in .trace.json or .trace.json.zst\n"},
         Mistake{"capture train.py:make -o x.trace.json --python no/such/python", 1,

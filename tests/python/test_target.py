@@ -37,7 +37,16 @@ class Target(unittest.TestCase):
 
     def test_both_are_named(self):
         for target in ("net.py", "net.py:", ":step"):
-            self.assertEqual(self.said(target), f"{target}: need SCRIPT.py:FUNCTION")
+            self.assertEqual(self.said(target),
+                             f"{target}: need SCRIPT.py:FUNCTION, a config.json or its folder")
+
+    def test_a_config_is_a_file_or_in_a_folder(self):
+        folder = self.script.parent
+        self.assertEqual(self.said("nothere.json"), "nothere.json: no such file")
+        self.assertEqual(self.said(str(folder)), f"{folder}: no config.json in it")
+        (folder / "config.json").write_text("{}")
+        check_target(str(folder))
+        check_target(str(folder / "config.json"))
 
 
 if __name__ == "__main__":

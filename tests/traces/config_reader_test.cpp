@@ -349,7 +349,8 @@ INSTANTIATE_TEST_SUITE_P(
             "qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, modernbert, deberta-v2, "
             "deepseek_v2, deepseek_v3, glm4_moe, nemotron_h, clip_text_model, clip_vision_model, "
             "siglip_text_model, "
-            "siglip_vision_model)"},
+            "siglip_vision_model); tidemark capture config.json takes any that the installed "
+            "transformers has"},
         Refusal{"MegatronBertThatRotates",
                 R"({"model_type": "megatron-core-bert", "position_embedding_type": "rope"})",
                 "/position_embedding_type: not simulated for this family; use learned_absolute"},

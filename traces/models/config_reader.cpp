@@ -246,7 +246,9 @@ std::vector<Inner> models_inside(const JsonView& root) {
   if (inside.empty()) {
     std::vector<std::string_view> known;
     for (const Reader& reader : readers) known.push_back(reader.model_type);
-    type.fail(unknown_name("model_type", printable(type.text()), known));
+    type.fail(fmt::format("{}; tidemark capture {} takes any that the installed transformers has",
+                          unknown_name("model_type", printable(type.text()), known),
+                          printable(file)));
   }
   std::vector<std::string> parts;
   for (const Inner& each : inside)

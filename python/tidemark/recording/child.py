@@ -11,7 +11,8 @@ import warnings
 from typing import Any
 
 from .errors import CaptureError
-from .target import script_and_name
+from .options import add_config_options
+from .target import is_config, is_program, script_and_name
 
 
 def load_function(target: str) -> Any:
@@ -51,10 +52,14 @@ def require_no_arguments(function: Any, target: str) -> None:
 
 
 def what_to_run(arguments: argparse.Namespace) -> Any:
-    from . import exported
+    if not arguments.packed and is_program(arguments.target):
+        from . import exported
 
-    if not arguments.packed and arguments.target.endswith(exported.ENDING):
         return exported.step_of(arguments.target)
+    if not arguments.packed and is_config(arguments.target):
+        from . import configs
+
+        return configs.step_of(arguments.target, arguments)
     if not arguments.packed:
         function = load_function(arguments.target)
         require_no_arguments(function, arguments.target)
@@ -169,6 +174,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--optimizer")
     parser.add_argument("--sm", type=int, default=80)
     parser.add_argument("--measured")
+    add_config_options(parser)
     arguments = parser.parse_args(argv)
     try:
         run(arguments)
@@ -183,8 +189,8 @@ def main(argv: list[str]) -> int:
             traceback.print_exc()
         from .faults import said_by
 
-        place = place_of(error, arguments.target.rpartition(':')[0]) or \
-            place_of_function(arguments.target)
+        script = arguments.target.rpartition(":")[0] or arguments.target
+        place = place_of(error, script) or place_of_function(arguments.target)
         print(f"tidemark capture: {place}{said_by(error)} (TIDEMARK_TRACEBACK=1 shows where)", file=sys.stderr)
         return 1
     return 0

@@ -21,8 +21,6 @@ import torch
 
 from .errors import CaptureError
 
-ENDING = ".pt2"
-
 
 class Example(NamedTuple):
     """What a program was exported with."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from . import stand_in
 from .errors import CaptureError
+from .options import check_config_options, typed
 from .target import check_target
 
 DEFAULT_DEVICE = "a100-80gb"
@@ -92,11 +93,11 @@ def run_in(environment: dict[str, str], arguments: list[str], capability: int) -
 
 
 def capture_script(target: str, output: pathlib.Path, options: argparse.Namespace) -> int:
-    if not target.endswith(".pt2"):
-        check_target(target)
+    check_target(target)
+    check_config_options(target, options)
     check_machine(options.beside_gpu)
     capability, count = target_of(options.device, options.sm, options.multiprocessors)
-    arguments = [target, "--output", str(output)]
+    arguments = [target, "--output", str(output), *typed(options)]
     for key in ("precision", "optimizer", "measured"):
         if getattr(options, key):
             arguments += [f"--{key}", getattr(options, key)]

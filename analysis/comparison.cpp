@@ -89,10 +89,12 @@ void note_stage_alone(Comparison& comparison) {
       printable(scenario.model.name, 200)));
 }
 
-// Per sample, into the first block.
+// Per sample, into the first block, which reads [batch, tokens, width]. A convolution's channels
+// are no tokens.
 std::int64_t tokens_of(const Trace& trace) {
   if (trace.blocks.empty()) return 0;
   const Shape& input = trace[trace.blocks.front().input].shape;
+  if (trace.family.empty() && input.rank() != 3) return 0;
   const Mesh& mesh = trace.step.mesh;
   const std::int64_t parts =
       mesh[Axis::Context] * (trace.step.sequence_parallel ? mesh[Axis::Tensor] : 1);

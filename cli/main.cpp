@@ -10,7 +10,7 @@
 #include "base/files.h"
 #include "base/freed_memory.h"
 #include "cli/commands/command_line.h"
-#include "cli/commands/recorded_process.h"
+#include "cli/commands/child_process.h"
 #include "cli/text/terminal.h"
 
 namespace tidemark::cli {

@@ -48,7 +48,7 @@ struct OpaqueRow {
 };
 
 /// More are a mistake, and a sum of such counts stays a number.
-inline constexpr int most_opaque_kernels = 10'000;
+inline constexpr int most_opaque_kernels = 1'000'000;
 /// Of all opaque ops together, and of scratch as much.
 inline constexpr Bytes most_opaque_workspace{std::int64_t{1} << 58};
 

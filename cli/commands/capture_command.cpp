@@ -2,6 +2,8 @@
 // their Python, as a trace.
 #include <fmt/format.h>
 
+#include <csignal>
+
 #include "base/files.h"
 #include "base/quoted.h"
 #include "cli/commands/commands.h"
@@ -13,6 +15,8 @@
 
 namespace tidemark::cli {
 namespace {
+
+constexpr int stopped_by_ctrl_c = 128 + SIGINT;  // as shells have it
 
 // Which device PyTorch is told of.
 std::vector<std::string> device_arguments(const Options& options) {
@@ -44,6 +48,8 @@ std::vector<std::string> arguments_of(const Options& options, const std::string&
   for (std::string& argument : device_arguments(options)) arguments.push_back(std::move(argument));
   for (std::string& argument : step_arguments(options)) arguments.push_back(std::move(argument));
   if (options.beside_gpu) arguments.emplace_back("--beside-gpu");
+  if (!options.program.empty()) arguments.emplace_back("--");
+  arguments.insert(arguments.end(), options.program.begin(), options.program.end());
   return arguments;
 }
 
@@ -59,8 +65,11 @@ Result run_capture(const Options& options) {
   unpack_package(folder.path());
   const std::string output = (folder.path() / "step.trace.json").string();
   const std::string python = find_python(options.python ? &*options.python : nullptr);
-  if (run_python(python, folder.path(), arguments_of(options, output)) != 0)
-    throw InputError("nothing was captured; the line above says why");
+  const Ending ending = run_python(python, folder.path(), arguments_of(options, output));
+  if (ending.signal != 0 || ending.exit_code == stopped_by_ctrl_c)
+    return {"", "stopped: nothing was captured\n", static_cast<ExitCode>(ending.exit_code),
+            ending.signal, true};
+  if (ending.exit_code != 0) throw InputError("nothing was captured; the line above says why");
   Result result;
   const Trace trace = load_trace(output);
   result.text = write_trace(trace);

@@ -218,9 +218,10 @@ CommandLine parse_command_line(int argc, char** argv) {
     line.text = help_on({argv + 2, argv + argc});
     return line;
   }
-  // What follows the first -- of `record` is another program's, to the letter.
+  // What follows their first -- is another program's, to the letter.
+  const std::string_view command = argc > 1 ? argv[1] : "";
   char** const end = argv + argc;
-  char** const program = argc > 1 && std::string_view(argv[1]) == "record"
+  char** const program = command == "record" || command == "capture"
                              ? std::find(argv + 2, end, std::string_view("--"))
                              : end;
   Parser(line).parse(static_cast<int>(program - argv), argv);

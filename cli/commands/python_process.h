@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands/child_process.h"
+
 namespace tidemark::cli {
 
 /// A folder of its own under the system's for temporary files, removed with what is in it.
@@ -30,9 +32,8 @@ std::string find_python(const std::string* named);
 void unpack_package(const std::filesystem::path& folder);
 
 /// Runs the interpreter with the folder as first place of modules; what it writes to standard
-/// output goes to standard error. Returns its exit code. InputError if there is no such program or
-/// it was killed.
-int run_python(const std::string& python, const std::filesystem::path& modules,
-               const std::vector<std::string>& arguments);
+/// output goes to standard error. InputError if there is no such program.
+Ending run_python(const std::string& python, const std::filesystem::path& modules,
+                  const std::vector<std::string>& arguments);
 
 }  // namespace tidemark::cli

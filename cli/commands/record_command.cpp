@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/quoted.h"
+#include "cli/commands/child_process.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/python_process.h"
-#include "cli/commands/recorded_process.h"
 #include "importers/run_append.h"
 #include "importers/run_file.h"
 

@@ -8,12 +8,12 @@ import sys
 
 from .recording import parent
 from .recording.errors import CaptureError
-from .recording.options import add_config_options
+from .recording.options import add_config_options, behind_dashes
 
 DESCRIPTION = """Writes the trace of a training step of any PyTorch model, without a GPU.
 FUNCTION takes nothing and returns (model, batch), (model, batch, loss), (model, batch, loss,
 optimizer), or a function that does a whole step. Of the config.json of a model of transformers, or
-its folder, model and batch are made here."""
+its folder, model and batch are made here. What follows -- are the script's own arguments."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -33,7 +33,9 @@ def main(argv: list[str] | None = None) -> int:
                         "which is not used")
     add_config_options(parser)
     parser.add_argument("--measured", help=argparse.SUPPRESS)
+    argv, script_arguments = behind_dashes(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(argv)
+    arguments.script_arguments = script_arguments
     try:
         return parent.capture_script(arguments.target, pathlib.Path(arguments.output), arguments)
     except CaptureError as error:

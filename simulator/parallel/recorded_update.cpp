@@ -28,10 +28,15 @@ constexpr std::array named_optimizers = {
 
 bool is_state(const Tensor& tensor) { return tensor.category == Category::OptimizerState; }
 
+// How many steps a weight has made: one number, which fused kernels read on the device
+// (torch/optim/ adamw.py: `fused=True` puts it there, else it lies on the host).
+bool is_counter(const Tensor& tensor) { return is_state(tensor) && tensor.shape.rank() == 0; }
+
+// But counters, which ranks do not cut.
 Bytes recorded_states(const Trace& trace) {
   Bytes sum;
   for (const Tensor& tensor : trace.tensors)
-    if (is_state(tensor)) sum += size(tensor);
+    if (is_state(tensor) && !is_counter(tensor)) sum += size(tensor);
   return sum;
 }
 
@@ -67,8 +72,8 @@ Optimizer optimizer_in(const Trace& trace) {
     if (known.name == trace.update->optimizer && states_of(parameters, row_of(known.value)) == kept)
       return known.value;
   throw InputError(fmt::format(
-      "of {}'s states it is not known what a rank keeps when parameters are cut (capture "
-      "with AdamW or SGD, or give --shard ddp)",
+      "of {}'s states, as they are here, it is not known what a rank keeps when parameters are "
+      "cut (capture with plain AdamW or SGD, or give --shard ddp)",
       printable(trace.update->optimizer, 80)));
 }
 
@@ -92,6 +97,8 @@ void forget_states(Trace& trace) {
 Trace with_update_by_its_row(Trace recorded) {
   if (!recorded.update) return recorded;
   recorded.step.optimizer = optimizer_in(recorded);
+  if (std::ranges::any_of(recorded.tensors, is_counter))
+    recorded.step.optimizer_form = OptimizerForm::Fused;
   for (const TensorId operand : recorded.operands)
     if (is_state(recorded[operand]))
       throw InputError(

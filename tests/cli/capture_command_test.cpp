@@ -1,5 +1,6 @@
 // `tidemark capture`: what is found and said without a Python that could capture anything. With
 // one, tests/python captures.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
@@ -42,13 +43,13 @@ TEST(Capture, HandsThePackageOnAndReadsTheTrace) {
              "while [ \"$1\" != -o ]; do shift; done\n"
              "cp " TIDEMARK_TESTS_DIR "/fuzz/corpus/trace_json/recorded.json \"$2\"\n");
   std::filesystem::permissions(folder / "python", std::filesystem::perms::owner_all);
-  const Outcome outcome =
-      tidemark_with({"capture", "train.py:make_step", "-d", "h100", "--precision", "bfloat16", "-b",
-                     "4", "--padded", "--optimizer", "adam", "--python", folder / "python"});
+  const Outcome outcome = tidemark_with(
+      {"capture", "train.py:make_step", "-d", "h100", "--precision", "bfloat16", "-b", "4",
+       "--padded", "--optimizer", "adam", "--python", folder / "python", "--", "--steps", "-q"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_NE(outcome.errors.find("-m tidemark.capture train.py:make_step -o "), std::string::npos);
   EXPECT_NE(outcome.errors.find("--sm 90 --multiprocessors 132 --batch 4 --optimizer adam --padded "
-                                "--precision bf16\n"),
+                                "--precision bf16 -- --steps -q\n"),
             std::string::npos)
       << outcome.errors;
   EXPECT_NE(outcome.output.find("\"optimizer\": \"RMSprop\""), std::string::npos);
@@ -63,6 +64,24 @@ TEST(Capture, FailsWhereItsPythonFails) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_NE(outcome.errors.find("nothing was captured; the line above says why"), std::string::npos)
       << outcome.errors;
+}
+
+// Ctrl-C, or kill: it ends as its Python does, and leaves nothing behind.
+TEST(Capture, IsStoppedWithItsPython) {
+  const Folder folder;
+  for (const auto& [line, code] : {std::pair{"exit 130", 130}, std::pair{"kill -TERM $$", 143}}) {
+    write_text(folder / "python", fmt::format("#!/bin/sh\n"
+                                              "echo \"${{PYTHONPATH%%:*}}\" > {}\n{}\n",
+                                              folder / "modules", line));
+    std::filesystem::permissions(folder / "python", std::filesystem::perms::owner_all);
+    const Outcome outcome =
+        tidemark_with({"capture", "train.py:make_step", "--python", folder / "python"});
+    EXPECT_EQ(outcome.exit_code, code);
+    EXPECT_EQ(outcome.errors, "stopped: nothing was captured\n");
+    std::string modules = file_text(folder / "modules");
+    modules.pop_back();
+    EXPECT_FALSE(std::filesystem::exists(modules)) << modules;
+  }
 }
 
 }  // namespace

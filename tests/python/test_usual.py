@@ -91,6 +91,15 @@ def pinned_loop():
         optimizer.zero_grad()
     return step
 
+def convolutions():
+    layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3, bias=False))
+    return layers, torch.zeros(6, 3, 8, 8), lambda y: y.square().mean()
+
+def with_arguments():
+    import sys
+    assert sys.argv[1:] == ["--rows", "4", "--", "-o"], sys.argv
+    return pair()
+
 def of_numpy():
     return Net(), (numpy.zeros((4, 8), dtype="int64"), IDS)
 '''
@@ -131,6 +140,29 @@ class Usual(test_capture.CaptureTest):
         read = [op["row"]["operation"] for op in self.captured("packed")["ops"] if "row" in op]
         self.assertIn("aten::_pack_padded_sequence", read)
         self.assertEqual(self.captured("pinned_loop")["step"]["batch"], 4)
+
+    def test_a_convolution_is_as_many_launches_as_cudnn_makes(self):
+        ops = [op["row"] for op in self.captured("convolutions")["ops"]
+               if op["row"]["operation"] == "aten::convolution"]
+        # One for all samples, one for the bias; a gradient each, of which the picture asks for none.
+        self.assertEqual([(row["forward"].get("kernels", 1), row["backward"].get("kernels", 1))
+                          for row in ops], [(2, 2), (1, 2)])
+        self.assertRegex(self.capture("convolutions").stderr,
+                         r"one of which takes [0-9.]+ MiB beside what it makes: what cuDNN takes")
+
+    def test_a_script_has_its_arguments(self):
+        done = self.capture("with_arguments", "--", "--rows", "4", "--", "-o")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_module_of_a_package_imports_from_its_own(self):
+        (self.path / "pkg").mkdir()
+        (self.path / "pkg" / "parts.py").write_text(self.script)
+        (self.path / "pkg" / "train.py").write_text("from .parts import pair\n")
+        of_module = self.run_python("-m", "tidemark.capture", "pkg.train:pair", "-o", "step.trace.json")
+        self.assertEqual(of_module.returncode, 0, of_module.stderr)
+        of_file = self.run_python("-m", "tidemark.capture", "pkg/train.py:pair", "-o", "step.trace.json")
+        self.assertIn("no known parent package; from the folder that holds the package, capture it by its "
+                      "module's name, as package.train:FUNCTION", of_file.stderr)
 
     def test_arrays_of_numpy_are_no_tensors(self):
         self.refused("of_numpy", "numpy ndarray.*torch.from_numpy")

@@ -187,12 +187,12 @@ TEST(OpaqueCheck, QuantizesSavedNumbers) {
 TEST(OpaqueCheck, FiguresCanBeCounted) {
   EXPECT_THAT(defects_after([](Trace& t) {
                 t.opaque_rows[0].forward = {
-                    .workspace = {-1}, .scratch = {-3}, .flops = -2, .kernels = 10'001};
+                    .workspace = {-1}, .scratch = {-3}, .flops = -2, .kernels = 1'000'001};
               }),
               ElementsAre("/ops/1/row/forward/workspace_bytes: found -1; need 0 to 2^60",
                           "/ops/1/row/forward/scratch_bytes: found -3; need 0 to 2^60",
                           "/ops/1/row/forward/flops: found -2; need 0 to 2^60",
-                          "/ops/1/row/forward/kernels: found 10001; need 0 to 10000"));
+                          "/ops/1/row/forward/kernels: found 1000001; need 0 to 1000000"));
   EXPECT_THAT(
       defects_after([](Trace& t) { t.opaque_rows[0].backward.workspace = most_opaque_workspace; }),
       ElementsAre("/ops/1/row/backward/workspace_bytes: all up to this one are more than "

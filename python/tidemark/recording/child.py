@@ -5,29 +5,46 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import inspect
+import os
 import pathlib
 import sys
 import warnings
 from typing import Any
 
 from .errors import CaptureError
-from .options import add_config_options
-from .target import is_config, is_program, script_and_name
+from .options import add_config_options, behind_dashes
+from .target import is_config, is_program, module_in, script_and_name
 
 
-def load_function(target: str) -> Any:
-    script, name = script_and_name(target)
+def module_of(target: str, script: pathlib.Path) -> Any:
+    """A module of a package by its name, a script by its file."""
+    name = module_in(target)
+    if name is not None:
+        sys.path.insert(0, os.getcwd())
+        return importlib.import_module(name)
     sys.path.insert(0, str(script.parent))
-    sys.argv = [str(script)]
     spec = importlib.util.spec_from_file_location(script.stem, script)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[script.stem] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ImportError as error:
+        if "no known parent package" not in str(error):
+            raise
+        raise CaptureError(f"{script}: {error}; from the folder that holds the package, capture it by "
+                           f"its module's name, as package.{script.stem}:FUNCTION") from error
+    return module
+
+
+def load_function(target: str, script_arguments: list[str]) -> Any:
+    script, name = script_and_name(target)
+    sys.argv = [str(script), *script_arguments]
+    module = module_of(target, script)
     function = getattr(module, name, None)
     if not callable(function):
         known = [key for key, value in vars(module).items()
-                 if callable(value) and getattr(value, "__module__", "") == script.stem]
+                 if callable(value) and getattr(value, "__module__", "") == module.__name__]
         raise CaptureError(f"{target.rpartition(':')[0]}: no function named {name!r} (it has: "
                            f"{', '.join(known) or 'none'})")
     return function
@@ -36,7 +53,7 @@ def load_function(target: str) -> Any:
 def place_of_function(target: str) -> str:
     """Where the stack of an error has no line of the user's: a step's own operators, say."""
     path, _, name = target.rpartition(":")
-    module = sys.modules.get(pathlib.Path(path).stem)
+    module = sys.modules.get(module_in(target) or pathlib.Path(path).stem)
     code = getattr(getattr(module, name, None), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}: " if code is not None else ""
 
@@ -61,7 +78,7 @@ def what_to_run(arguments: argparse.Namespace) -> Any:
 
         return configs.step_of(arguments.target, arguments)
     if not arguments.packed:
-        function = load_function(arguments.target)
+        function = load_function(arguments.target, arguments.script_arguments)
         require_no_arguments(function, arguments.target)
         return function()
     from . import transport
@@ -112,7 +129,7 @@ def captured(made: Any, arguments: argparse.Namespace, history: Any) -> tuple[An
 def run(arguments: argparse.Namespace) -> None:
     import torch
 
-    from . import (accumulation, compiled, document, exported, history, hooks, host, kernels, loaders,
+    from . import (accumulation, compiled, convolutions, document, exported, history, hooks, host, kernels, loaders,
                    loops, replicas, scripted, step, streams, values, watching)
 
     warnings.filterwarnings("ignore")
@@ -149,6 +166,7 @@ def run(arguments: argparse.Namespace) -> None:
     for text in trace.unexplained:
         print(f"tidemark capture: kept beyond the forward by the model itself: {text}",
               file=sys.stderr)
+    convolutions.report(recording.recorder.convolution_scratch)
 
 
 def report_measured(recording: Any, path: str) -> None:
@@ -175,14 +193,15 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sm", type=int, default=80)
     parser.add_argument("--measured")
     add_config_options(parser)
+    argv, script_arguments = behind_dashes(argv)
     arguments = parser.parse_args(argv)
+    arguments.script_arguments = script_arguments
     try:
         run(arguments)
     except CaptureError as error:
         print(f"tidemark capture: {error}", file=sys.stderr)
         return 1
     except Exception as error:  # of the user's code, or of what PyTorch does with it
-        import os
         import traceback
 
         if os.environ.get("TIDEMARK_TRACEBACK"):

@@ -1,11 +1,12 @@
-"""Options of a config.json's step: what SCRIPT.py:FUNCTION says by what it returns. Needs no PyTorch."""
+"""Options of a config.json's step, which SCRIPT.py:FUNCTION says by what it returns, and what stands
+behind --, which is the script's. Needs no PyTorch."""
 
 from __future__ import annotations
 
 import argparse
 
 from .errors import CaptureError
-from .target import is_config
+from .target import is_config, is_program
 
 
 def count(text: str) -> int:
@@ -33,6 +34,12 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--padded", action="store_true", help="one token is padding")
 
 
+def behind_dashes(argv: list[str]) -> tuple[list[str], list[str]]:
+    """What is ours, and what is the script's own."""
+    at = argv.index("--") if "--" in argv else len(argv)
+    return argv[:at], argv[at + 1:]
+
+
 def typed(options: argparse.Namespace) -> list[str]:
     """As they would be typed."""
     words: list[str] = []
@@ -48,3 +55,5 @@ def check_config_options(target: str, options: argparse.Namespace) -> None:
     if given and not is_config(target):
         raise CaptureError(f"{given[0]} is for a config.json: a script, and a program of torch.export, "
                            "makes model and batch itself")
+    if options.script_arguments and (is_config(target) or is_program(target)):
+        raise CaptureError(f"{target} is no script, and takes no arguments behind --")

@@ -65,14 +65,16 @@ def check_machine(beside_gpu: bool) -> None:
                            "child process: --beside-gpu (beside_gpu=True) says that this is meant")
 
 
-def run_child(arguments: list[str], capability: int, multiprocessors: int | None) -> int:
+def run_child(arguments: list[str], capability: int, multiprocessors: int | None,
+              script_arguments: list[str] | None = None) -> int:
     environment = stand_in.environment(capability, multiprocessors)
     paths = [str(PACKAGE.parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     # Of a set of strings a model makes one thing after the other in the order of their hashes.
     environment.setdefault("PYTHONHASHSEED", "0")
     with tempfile.TemporaryDirectory(prefix="tidemark-") as folder:
-        return run_in(environment | compiler_caches(folder), arguments, capability)
+        arguments = [*arguments, "--sm", str(capability), "--", *(script_arguments or [])]
+        return run_in(environment | compiler_caches(folder), arguments)
 
 
 def compiler_caches(folder: str) -> dict[str, str]:
@@ -81,9 +83,8 @@ def compiler_caches(folder: str) -> dict[str, str]:
                 TORCHINDUCTOR_AUTOGRAD_CACHE="0", TORCHINDUCTOR_COMPILE_THREADS="1")
 
 
-def run_in(environment: dict[str, str], arguments: list[str], capability: int) -> int:
-    command = [sys.executable, "-m", "tidemark.recording.child", *arguments, "--sm",
-               str(capability)]
+def run_in(environment: dict[str, str], arguments: list[str]) -> int:
+    command = [sys.executable, "-m", "tidemark.recording.child", *arguments]
     code = subprocess.run(command, env=environment, check=False).returncode
     if code < 0:
         raise CaptureError(f"the process of the capture died ({signal.Signals(-code).name}): "
@@ -101,7 +102,7 @@ def capture_script(target: str, output: pathlib.Path, options: argparse.Namespac
     for key in ("precision", "optimizer", "measured"):
         if getattr(options, key):
             arguments += [f"--{key}", getattr(options, key)]
-    return run_child(arguments, capability, count)
+    return run_child(arguments, capability, count, options.script_arguments)
 
 
 def capture_objects(model: Any, batch: Any, loss: Any, optimizer: Any, precision: str,

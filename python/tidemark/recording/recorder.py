@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from . import accumulation
+from . import accumulation, convolutions
 from .hooks import is_packing
 from .leaves import tensors_in
 from .lines import Lines
@@ -245,6 +245,7 @@ class Recorder(TorchDispatchMode):
         self.lingering: set[int] = set()  # storages of those among them that did not
         self.added_to: set[int] = set()  # parameters whose gradient is none that a backward leaves
         self.not_asked: set[int] = set()  # parameters that no gradient is asked of
+        self.convolution_scratch = 0  # the most that one takes beside what it makes
         self.stretch = Stretch(0, 0, 0, 0)
         self.loss: Reference | None = None
         self.loss_before: int | None = None  # of the pass before, where that is one number
@@ -362,9 +363,14 @@ class Recorder(TorchDispatchMode):
         self.allocator.reset()
         result = function(*args, **kwargs)
         operation.after, operation.peak = self.allocator.requested()
-        operation.launches = self.launches() - started
+        operation.launches = convolutions.launches_of(function, args, self.launches() - started)
         operation.flops = flops_of(function, args, kwargs, result)
+        self.note_convolution(function, operation.peak - operation.after)
         return result
+
+    def note_convolution(self, function: Any, scratch: int) -> None:
+        if convolutions.is_one(function):
+            self.convolution_scratch = max(self.convolution_scratch, scratch)
 
     def note_results(self, operation: Operation, result: Any) -> None:
         outputs = self.numbered_on_device(result)
@@ -403,14 +409,15 @@ class Recorder(TorchDispatchMode):
         target = accumulation.in_place(function, args, kwargs, node, self.was_there)
         result = function(*args, **kwargs) if target is None else accumulation.added(target, args)
         made = [self.reference(x, with_source=False) for x in self.on_device(result)]
-        launches = self.launches() - started
+        launches = convolutions.launches_of(function, args, self.launches() - started)
         if launches or {x.storage for x in made} - {x.storage for x in read}:  # no view
             for each in read + made:
                 self.outstayed.note_used(each.storage)
         run = self.nodes.get(self.running_node)
         if node is None or run is None:
             return result
-        _, peak = self.allocator.requested()
+        after, peak = self.allocator.requested()
+        self.note_convolution(function, peak - after)
         run.peak = max(run.peak, peak)
         run.live_peak = max(run.live_peak, self.live)
         run.launches += launches

@@ -17,14 +17,25 @@ def is_config(target: str) -> bool:
     return target.endswith(".json") or pathlib.Path(target).is_dir()
 
 
+def module_in(target: str) -> str | None:
+    """`pkg.train` of pkg.train:make_step, where this folder has pkg/train.py: a module of a package, which
+    imports from others of it."""
+    path = target.rpartition(":")[0]
+    parts = path.split(".")
+    is_one = all(part.isidentifier() for part in parts) and not pathlib.Path(path).is_file()
+    return path if is_one and pathlib.Path(*parts).with_suffix(".py").is_file() else None
+
+
 def script_and_name(target: str) -> tuple[pathlib.Path, str]:
     path, _, name = target.rpartition(":")
     if not path or not name:
-        raise CaptureError(f"{target}: need SCRIPT.py:FUNCTION, a config.json or its folder")
-    script = pathlib.Path(path).resolve()
+        raise CaptureError(f"{target}: need SCRIPT.py:FUNCTION, package.module:FUNCTION, a config.json or "
+                           "its folder")
+    module = module_in(target)
+    script = pathlib.Path(*module.split(".")).with_suffix(".py") if module else pathlib.Path(path)
     if not script.is_file():
         raise CaptureError(f"{path}: no such file")
-    return script, name
+    return script.resolve(), name
 
 
 def check_target(target: str) -> None:

@@ -62,13 +62,32 @@ TEST(RecordedUpdate, HasNoStatesOfWhatTheLossDoesNotDependOn) {
   EXPECT_EQ(with_update_by_its_row(recorded).step.optimizer, Optimizer::AdamW);
 }
 
+// nanoGPT's optimizer: fused kernels read how many steps each weight has made.
+TEST(RecordedUpdate, IsFusedWhereCountersLieOnTheDevice) {
+  Trace recorded = captured();
+  EXPECT_EQ(with_update_by_its_row(recorded).step.optimizer_form, std::nullopt);
+  recorded.tensors.push_back({.name = "norm.weight.step",
+                              .shape = {},
+                              .dtype = DType::Float32,
+                              .category = Category::OptimizerState,
+                              .trainable = false,
+                              .storage = static_cast<TensorId>(recorded.tensors.size())});
+  ASSERT_TRUE(check(recorded).empty());
+  const Trace made = with_update_by_its_row(recorded);
+  EXPECT_EQ(made.step.optimizer, Optimizer::AdamW);
+  EXPECT_EQ(made.step.optimizer_form, OptimizerForm::Fused);
+  EXPECT_EQ(states_in(made), 0);
+  recorded.tensors.back().shape = {1};  // a state of one number
+  EXPECT_NE(problem_of(recorded), "no error");
+}
+
 TEST(RecordedUpdate, IsRefusedWhereStatesAreNotThoseOfARow) {
   Trace other = captured();
   other.update->optimizer = "RMSprop";
   EXPECT_EQ(
       problem_of(other),
-      "of RMSprop's states it is not known what a rank keeps when parameters are cut (capture "
-      "with AdamW or SGD, or give --shard ddp)");
+      "of RMSprop's states, as they are here, it is not known what a rank keeps when parameters "
+      "are cut (capture with plain AdamW or SGD, or give --shard ddp)");
   Trace more = captured();
   for (Tensor& tensor : more.tensors)
     if (tensor.name.ends_with(".exp_avg")) tensor.category = Category::Parameter;

@@ -1,6 +1,6 @@
 // A terminal sends Ctrl-C to both processes: this one waits on. What kill sends to this one alone
 // is passed on, as a shell script's `exec` would have it.
-#include "cli/commands/recorded_process.h"
+#include "cli/commands/child_process.h"
 
 #include <fmt/format.h>
 #include <spawn.h>
@@ -98,7 +98,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& variab
 // This program ignores SIGPIPE; the child is to have it as it usually is. None of its signals
 // waits.
 pid_t spawn(std::vector<std::string> words, std::vector<std::string> variables,
-            const sigset_t& mask) {
+            const sigset_t& mask, StandardOutput output, std::string_view remedy) {
   sigset_t usual;
   ::sigemptyset(&usual);
   ::sigaddset(&usual, SIGPIPE);
@@ -107,25 +107,30 @@ pid_t spawn(std::vector<std::string> words, std::vector<std::string> variables,
   ::posix_spawnattr_setsigdefault(&attributes, &usual);
   ::posix_spawnattr_setsigmask(&attributes, &mask);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  if (output == StandardOutput::ToError)
+    ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   pid_t child = 0;
-  const int problem = ::posix_spawnp(&child, words.front().c_str(), nullptr, &attributes,
+  const int problem = ::posix_spawnp(&child, words.front().c_str(), &actions, &attributes,
                                      pointers_into(words).data(), pointers_into(variables).data());
+  ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (problem != 0)
-    throw InputError(
-        fmt::format("cannot run {}: {}", tidemark::quoted(words.front()), std::strerror(problem)));
+    throw InputError(fmt::format("cannot run {}: {}{}", tidemark::quoted(words.front()),
+                                 std::strerror(problem), remedy));
   return child;
 }
 
 }  // namespace
 
-Ending run_program(const std::vector<std::string>& words,
-                   const std::vector<std::string>& variables) {
+Ending run_program(const std::vector<std::string>& words, const std::vector<std::string>& variables,
+                   StandardOutput output, std::string_view remedy) {
   const PassingOn passing_on;
   pid_t child = 0;
   {
     const Waiting waiting;
-    child = spawn(words, environment_with(variables), waiting.before());
+    child = spawn(words, environment_with(variables), waiting.before(), output, remedy);
     child_process = child;
   }
   int status = 0;

@@ -130,6 +130,7 @@ HEADS = {"vit": "ViTForImageClassification", "deit": "DeiTForImageClassification
          "granite": "GraniteForCausalLM", "smollm3": "SmolLM3ForCausalLM",
          "seed_oss": "SeedOssForCausalLM", "exaone4": "Exaone4ForCausalLM",
          "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "glm4_moe": "Glm4MoeForCausalLM",
+         "arcee": "ArceeForCausalLM",
          "starcoder2": "Starcoder2ForCausalLM", "distilbert": "DistilBertForMaskedLM",
          "mixtral": "MixtralForCausalLM", "qwen2_moe": "Qwen2MoeForCausalLM",
          "qwen3_moe": "Qwen3MoeForCausalLM", "olmoe": "OlmoeForCausalLM",

@@ -171,6 +171,8 @@ CONFIGS = {
                              n_routed_experts=6, n_shared_experts=2, num_experts_per_tok=2,
                              first_k_dense_replace=0, n_group=3, topk_group=2,
                              norm_topk_prob=False, partial_rotary_factor=0.25),
+    "arcee": dict(model_type="arcee", vocab_size=1949, hidden_size=240, num_hidden_layers=3,
+                  num_attention_heads=6, num_key_value_heads=2, intermediate_size=610),
     "llama-odd-heads": dict(model_type="llama", vocab_size=1871, hidden_size=144,
                             num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
                             intermediate_size=500),
@@ -188,7 +190,8 @@ SIZES = {"bart": dict(batch=4, tokens=127, target_tokens=61),
          "llama": dict(batch=5, tokens=149), "granite": dict(batch=4, tokens=143),
          "smollm3": dict(batch=4, tokens=151), "seed_oss": dict(batch=4, tokens=149),
          "olmo3": dict(batch=4, tokens=139), "exaone4": dict(batch=4, tokens=137),
-         "hunyuan_v1_dense": dict(batch=4, tokens=141), "glm4_moe": dict(batch=3, tokens=137)}
+         "hunyuan_v1_dense": dict(batch=4, tokens=141), "glm4_moe": dict(batch=3, tokens=137),
+         "arcee": dict(batch=4, tokens=143)}
 # Whose code has no fused attention.
 EAGER = ("deberta-v2", "swin", "pvt", "pvt_v2")
 
@@ -234,6 +237,7 @@ CASES += [
     step("deepseek-v2", "bf16", "sdpa", "-checkpoint", checkpoint=True),
     step("gemma-one-key", "bf16", "sdpa", "-padded", padded=True),
     step("llama-odd-heads", "bf16", "sdpa", "-padded-checkpoint", padded=True, checkpoint=True),
+    step("arcee", "bf16", "sdpa", "-lora", lora=lora("up_proj", "down_proj")),
     step("deberta-v3", "bf16", "math", "-lora", lora=lora("query_proj", "value_proj")),
     step("deberta-v2", "fp32", "math", "-lora", lora=lora("key_proj", "pos_query_proj", "dense")),
 ]

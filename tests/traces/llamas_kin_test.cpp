@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "traces/linear_names.h"
 #include "traces/models/config_reader.h"
 
 namespace tidemark::llamas_kin_test {
@@ -78,6 +79,25 @@ TEST(LlamasKin, HasTheDefaultsOfItsClasses) {
   const DecoderConfig hunyuan = read(R"({"model_type": "hunyuan_v1_dense"})");
   EXPECT_TRUE(hunyuan.norms_turned);
   EXPECT_EQ(hunyuan.vocabulary, 290943);
+}
+
+// Two linears, and the square of what ReLU leaves: AFM-4.5B.
+TEST(LlamasKin, ArceesMlpHasNoGate) {
+  const DecoderConfig arcee = read(R"({"model_type": "arcee"})");
+  EXPECT_EQ(arcee.mlp_form, MlpForm::Plain);
+  EXPECT_EQ(arcee.activation, ActivationForm::SquaredRelu);
+  EXPECT_EQ(arcee.key_heads, 32);
+  EXPECT_FALSE(arcee.tied_head || arcee.qkv_bias || arcee.mlp_bias);
+  const Trace trace = trace_of(R"({"model_type": "arcee", "num_hidden_layers": 36,
+                                   "num_attention_heads": 20, "num_key_value_heads": 4,
+                                   "head_dim": 128, "vocab_size": 128005})");
+  std::int64_t parameters = 0;
+  for (const Tensor& tensor : trace.tensors)
+    if (tensor.category == Category::Parameter && trace[tensor.storage].name == tensor.name)
+      parameters += numel(tensor.shape);
+  EXPECT_EQ(parameters, 4'619'189'760);
+  EXPECT_EQ(linears_named("up_proj", "arcee"), (std::vector<std::string_view>{"fc1"}));
+  EXPECT_EQ(linears_named("down_proj", "arcee"), (std::vector<std::string_view>{"fc2"}));
 }
 
 TEST(LlamasKin, GlmHasDeepSeeksExpertsBesideLlamasAttention) {

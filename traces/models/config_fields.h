@@ -139,7 +139,7 @@ ModelConfig read_smollm3(Fields& root);
 ModelConfig read_seed_oss(Fields& root);
 ModelConfig read_exaone4(Fields& root);
 ModelConfig read_hunyuan(Fields& root);
-ModelConfig read_olmo3(Fields& root);
+ModelConfig read_arcee(Fields& root);
 ModelConfig read_starcoder2(Fields& root);
 ModelConfig read_mixtral(Fields& root);
 ModelConfig read_qwen2_moe(Fields& root);

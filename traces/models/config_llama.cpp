@@ -1,5 +1,5 @@
-// llama, mistral, qwen2 and qwen3, granite, smollm3, seed_oss, exaone4 and hunyuan_v1_dense, which
-// differ from each other in fields only.
+// llama, mistral, qwen2 and qwen3, granite, arcee, smollm3, seed_oss, exaone4 and hunyuan_v1_dense,
+// which differ from each other in fields only.
 #include <fmt/format.h>
 
 #include "traces/models/config_decoder.h"
@@ -58,6 +58,20 @@ ModelConfig read_granite(Fields& root) {
   config.score_factor = root.number_or("attention_multiplier", 1, smallest, largest);
   config.branch_factor = root.number_or("residual_multiplier", 1, smallest, largest);
   config.logit_factor = 1 / root.number_or("logits_scaling", 1, smallest, largest);
+  return config;
+}
+
+// An MLP of two linears that squares what ReLU leaves.
+ModelConfig read_arcee(Fields& root) {
+  DecoderConfig config = decoder(root, {.usual = {.family = "arcee",
+                                                  .width = 2560,
+                                                  .mlp = 18432,
+                                                  .positions = 4096,
+                                                  .epsilon = 1e-5,
+                                                  .mlp_form = MlpForm::Plain,
+                                                  .activation = ActivationForm::SquaredRelu},
+                                        .has_bias_fields = true});
+  config.mlp_bias = root.boolean_or("mlp_bias", false);
   return config;
 }
 

@@ -198,6 +198,7 @@ constexpr std::array readers = {
     Reader{"seed_oss", "SeedOss", read_seed_oss},
     Reader{"exaone4", "Exaone4", read_exaone4},
     Reader{"hunyuan_v1_dense", "HunYuanDenseV1", read_hunyuan},
+    Reader{"arcee", "Arcee", read_arcee},
     Reader{"starcoder2", "Starcoder2", read_starcoder2},
     Reader{"mixtral", "Mixtral", read_mixtral},
     Reader{"qwen2_moe", "Qwen2Moe", read_qwen2_moe},

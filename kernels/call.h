@@ -41,8 +41,9 @@ struct Settings {
   double factor = 1;       ///< of Scale, and of attention's scores beside 1 / √d
   double epsilon = 1e-5;
   std::int64_t axis = 0, offset = 0;  ///< of formulas
-  bool l2_decay = false;              ///< of an update: weight decay is a term of the gradient
-  bool masters = false;               ///< and the state begins with an fp32 copy of the parameter
+  bool neighbours = false;  ///< a rotation turns elements beside each other, not half a row apart
+  bool l2_decay = false;    ///< of an update: weight decay is a term of the gradient
+  bool masters = false;     ///< and the state begins with an fp32 copy of the parameter
 };
 
 /// How one tensor is quantized (Mesa, arXiv 2111.11124): by groups of channels, or by heads.

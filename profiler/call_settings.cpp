@@ -38,6 +38,7 @@ Settings settings_of(const Trace& trace, const Op& op) {
   settings.epsilon = number(AttributeKey::Epsilon, settings.epsilon);
   settings.axis = whole(AttributeKey::Axis, 0);
   settings.offset = whole(AttributeKey::Offset, 0);
+  settings.neighbours = whole(AttributeKey::Neighbours, 0) != 0;
   return settings;
 }
 

@@ -93,13 +93,16 @@ Values relative_buckets(const Tensor& tensor, const fill::RelativeBuckets& fill)
   });
 }
 
-// Both halves of a head hold the same angles; of pairs the first is the cosine.
+// Of pairs the first is the cosine.
 Values rotary_table(const Tensor& tensor, const fill::RotaryTable& table) {
   const std::int64_t width = tensor.shape.back(), tokens = tensor.shape.back(1);
-  const Values turns = rotary_frequencies(table.rotary, width, tokens);
+  const bool are_pairs = table.wave == fill::Wave::Pairs;
+  const bool once = table.columns == fill::WaveColumns::Once;
+  const bool beside = are_pairs || table.columns == fill::WaveColumns::Neighbours;
+  const std::int64_t pairs = once ? width : width / 2;
+  const Values turns = rotary_frequencies(table.rotary, 2 * pairs, tokens);
   return filled(tensor, [&](std::int64_t i) {
-    const bool are_pairs = table.wave == fill::Wave::Pairs;
-    const std::int64_t pair = are_pairs ? i % width / 2 : i % width % (width / 2);
+    const std::int64_t pair = beside ? i % width / 2 : i % width % pairs;
     const double angle =
         static_cast<double>(i / width % tokens) * turns[static_cast<std::size_t>(pair)];
     const bool is_cosine = are_pairs ? i % 2 == 0 : table.wave == fill::Wave::Cosine;

@@ -90,10 +90,24 @@ inline constexpr std::array waves = {Named{Wave::Cosine, std::string_view("cosin
                                      Named{Wave::Pairs, std::string_view("pairs")}};
 static_assert(is_in_order(waves));
 
-/// [tokens, d]: of each token's angle of each pair.
+/// Which columns of a table of one wave are a pair's.
+enum class WaveColumns : std::uint8_t {
+  Halves,      ///< one in each half
+  Neighbours,  ///< two beside each other
+  Once,        ///< one
+};
+
+inline constexpr std::array wave_columns = {
+    Named{WaveColumns::Halves, std::string_view("halves")},
+    Named{WaveColumns::Neighbours, std::string_view("neighbours")},
+    Named{WaveColumns::Once, std::string_view("once")}};
+static_assert(is_in_order(wave_columns));
+
+/// [tokens, columns]: of each token's angle of each pair.
 struct RotaryTable {
   Wave wave = Wave::Cosine;
   Rotary rotary = {};
+  WaveColumns columns = WaveColumns::Halves;
   bool operator==(const RotaryTable&) const = default;
 };
 

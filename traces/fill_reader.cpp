@@ -50,9 +50,10 @@ struct FillReader {
     fill.looks_ahead = object.boolean_or("looks_ahead", false);
   }
   void operator()(fill::RotaryTable& fill) const {
-    object.allow_only({"kind", "wave", "theta", "scaling", "factor", "low", "high",
+    object.allow_only({"kind", "wave", "theta", "columns", "scaling", "factor", "low", "high",
                        "attention_factor", "original_positions"});
     fill.wave = named(object, "wave", fill::waves);
+    if (object.find("columns")) fill.columns = named(object, "columns", fill::wave_columns);
     Rotary& rotary = fill.rotary;
     rotary.theta = object.at("theta").number(1, largest);
     if (object.find("scaling")) rotary.scaling = named(object, "scaling", rotary_scalings);

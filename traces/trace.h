@@ -35,6 +35,7 @@ enum class AttributeKey : std::uint8_t {
   Offset,           ///< first index of a slice
   MemoryEfficient,  ///< 1 = fused attention in the kernel that xFormers brought
   Axis,             ///< that a formula looks up or sums along, counted from the first
+  Neighbours,       ///< 1 = a rotation turns elements beside each other, not half a row apart
 };
 
 inline constexpr std::array attribute_keys = {
@@ -53,7 +54,8 @@ inline constexpr std::array attribute_keys = {
     Named{AttributeKey::LayoutTransform, std::string_view("layout_transform")},
     Named{AttributeKey::Offset, std::string_view("offset")},
     Named{AttributeKey::MemoryEfficient, std::string_view("memory_efficient")},
-    Named{AttributeKey::Axis, std::string_view("axis")}};
+    Named{AttributeKey::Axis, std::string_view("axis")},
+    Named{AttributeKey::Neighbours, std::string_view("neighbours")}};
 static_assert(is_in_order(attribute_keys));
 
 /// What becomes of the axes where elements only move. Without one: the row-major order stays, or

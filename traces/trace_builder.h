@@ -191,7 +191,9 @@ class TraceBuilder {
   TensorId capped(const std::string& name, TensorId x, double cap);
   TensorId dropout(const std::string& name, TensorId x, double probability);
   TensorId drop_path(const std::string& name, TensorId x, double probability);
-  TensorId rope(const std::string& name, TensorId x, TensorId cosine, TensorId sine);
+  /// `neighbours`: elements beside each other turn together, not those half a row apart.
+  TensorId rope(const std::string& name, TensorId x, TensorId cosine, TensorId sine,
+                bool neighbours = false);
   TensorId cast(const std::string& name, TensorId x, DType dtype);
 
   // Data movement. A view shares the storage; the others write new memory.

@@ -175,8 +175,13 @@ TensorId TraceBuilder::drop_path(const std::string& name, TensorId x, double pro
               {{AttributeKey::Probability, probability}});
 }
 
-TensorId TraceBuilder::rope(const std::string& name, TensorId x, TensorId cosine, TensorId sine) {
-  return emit(OpKind::Rope, name, {x, cosine, sine}, {{"", shape(x), promoted(x, cosine)}});
+TensorId TraceBuilder::rope(const std::string& name, TensorId x, TensorId cosine, TensorId sine,
+                            bool neighbours) {
+  const std::array inputs = {x, cosine, sine};
+  const OutputSpec turned{"", shape(x), promoted(x, cosine)};
+  const Attribute attribute{AttributeKey::Neighbours, 1};
+  return emit(OpKind::Rope, name, inputs, std::span(&turned, 1),
+              std::span(&attribute, neighbours ? 1 : 0));
 }
 
 TensorId TraceBuilder::cast(const std::string& name, TensorId x, DType dtype) {

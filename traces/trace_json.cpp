@@ -91,6 +91,8 @@ struct FillWriter {
     const Rotary& rotary = fill.rotary;
     line.text("wave", name_in(fill::waves, fill.wave));
     line.number("theta", rotary.theta);
+    if (fill.columns != fill::WaveColumns::Halves)
+      line.text("columns", name_in(fill::wave_columns, fill.columns));
     if (rotary.scaling == RotaryScaling::None) return;
     line.text("scaling", name_in(rotary_scalings, rotary.scaling));
     line.number("factor", rotary.factor);

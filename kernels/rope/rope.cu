@@ -1,13 +1,17 @@
-// Turns both halves of a row together; axes along which the tables repeat have stride 0.
+// Turns both halves of a row together, or its even and odd elements; axes along which the tables
+// repeat have stride 0.
 #include "kernels/rope/rope.cuh"
 #include "kernels/rope/rope.h"
 
 namespace tidemark::cuda {
 namespace {
 
-/// The axes of x's first halves. Tables repeat over leading axes: they are followed from the last
-/// axis outwards, until all their rows have been met.
-Axes<4> first_halves(const Array& x, const Array& cosine, const Array& sine, const Array& y) {
+std::int64_t last_stride(const Array& x) { return x.strides[x.shape.rank() - 1]; }
+
+/// The axes of the first elements of x's pairs. Tables repeat over leading axes: they are followed
+/// from the last axis outwards, until all their rows have been met.
+Axes<4> first_elements(const Array& x, const Array& cosine, const Array& sine, const Array& y,
+                       bool neighbours) {
   const std::size_t last = x.shape.rank() - 1;
   std::array<std::array<std::int64_t, Axes<4>::most>, 2> table_strides;
   const auto follow = [&](const Array& table, std::array<std::int64_t, Axes<4>::most>& strides) {
@@ -25,8 +29,11 @@ Axes<4> first_halves(const Array& x, const Array& cosine, const Array& sine, con
   Axes<4> axes;
   for (std::size_t i = 0; i < last; ++i)
     axes.add(x.shape[i], {x.strides[i], table_strides[0][i], table_strides[1][i], y.strides[i]});
-  axes.add(x.shape[last] / 2, {x.strides[last], cosine.strides[cosine.shape.rank() - 1],
-                               sine.strides[sine.shape.rank() - 1], y.strides[last]});
+  const auto step = [&](const Array& array) {
+    const bool is_whole = array.shape.back() == x.shape.back();
+    return (neighbours && is_whole ? 2 : 1) * last_stride(array);
+  };
+  axes.add(x.shape[last] / 2, {step(x), step(cosine), step(sine), step(y)});
   return axes;
 }
 
@@ -34,7 +41,8 @@ template <bool is_backward>
 void turn(const Call& call, Launch& launch, const char* name, const Array& x, const Array& y) {
   const Array &cosine = call.inputs[1], &sine = call.inputs[2];
   if (!y || numel(y.shape) == 0) return;
-  const Axes<4> axes = merged(first_halves(x, cosine, sine, y), 3);
+  const bool neighbours = call.settings.neighbours;
+  const Axes<4> axes = merged(first_elements(x, cosine, sine, y, neighbours), 3);
   const std::array<const Array*, 4> arrays = {&x, &cosine, &sine, &y};
   const std::int64_t half = x.shape.back() / 2;
   with_dtype_of(arrays, [&](auto tag) {
@@ -45,8 +53,8 @@ void turn(const Call& call, Launch& launch, const char* name, const Array& x, co
     for (std::size_t k = 0; k < 4; ++k) {
       const Array& array = *arrays[k];
       const bool is_whole = array.shape.back() == 2 * half;
-      a.half[k] = is_whole ? half * array.strides[array.shape.rank() - 1] : 0;
-      vectors = vectors && a.half[k] % V == 0;
+      a.partner[k] = is_whole ? (neighbours ? 1 : half) * last_stride(array) : 0;
+      vectors = vectors && a.partner[k] % V == 0;
     }
     a.walk = Walk<4>(axes, vectors ? V : 1);
     const auto kernel = vectors ? rope_kernel<is_backward, T, V> : rope_kernel<is_backward, T, 1>;

@@ -4,7 +4,8 @@
 //   y1 = x1 · cos1 − x2 · sin1,   y2 = x2 · cos2 + x1 · sin2
 //   dx1 = dy1 · cos1 + dy2 · sin2,   dx2 = dy2 · cos2 − dy1 · sin1
 //
-// A table of d / 2 columns stands for both halves. Row i of x, counted over its leading axes, reads
+// A table of d / 2 columns stands for both halves. settings.neighbours: x1 are the elements at even
+// places, x2 those at odd ones, of tables, too. Row i of x, counted over its leading axes, reads
 // row i modulo the table's rows: the tables repeat over batch and heads.
 //
 // * Any strides and data dtypes, mixed too; y never overlaps x. Saved: cos and sin. An absent dy

@@ -173,6 +173,16 @@ CONFIGS = {
                              norm_topk_prob=False, partial_rotary_factor=0.25),
     "arcee": dict(model_type="arcee", vocab_size=1949, hidden_size=240, num_hidden_layers=3,
                   num_attention_heads=6, num_key_value_heads=2, intermediate_size=610),
+    "glm4": dict(model_type="glm4", vocab_size=1951, hidden_size=240, num_hidden_layers=3,
+                 num_attention_heads=6, num_key_value_heads=2, head_dim=40, intermediate_size=610,
+                 pad_token_id=0, eos_token_id=[1, 2]),
+    "ernie4-5": dict(model_type="ernie4_5", vocab_size=1973, hidden_size=200, num_hidden_layers=3,
+                     num_attention_heads=6, num_key_value_heads=2, head_dim=40,
+                     intermediate_size=610),
+    "ernie4-5-biased": dict(model_type="ernie4_5", vocab_size=1973, hidden_size=192,
+                            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4,
+                            head_dim=48, intermediate_size=500, use_bias=True,
+                            tie_word_embeddings=False),
     "llama-odd-heads": dict(model_type="llama", vocab_size=1871, hidden_size=144,
                             num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
                             intermediate_size=500),
@@ -191,7 +201,8 @@ SIZES = {"bart": dict(batch=4, tokens=127, target_tokens=61),
          "smollm3": dict(batch=4, tokens=151), "seed_oss": dict(batch=4, tokens=149),
          "olmo3": dict(batch=4, tokens=139), "exaone4": dict(batch=4, tokens=137),
          "hunyuan_v1_dense": dict(batch=4, tokens=141), "glm4_moe": dict(batch=3, tokens=137),
-         "arcee": dict(batch=4, tokens=143)}
+         "arcee": dict(batch=4, tokens=143), "glm4": dict(batch=4, tokens=139),
+         "ernie4_5": dict(batch=4, tokens=149)}
 # Whose code has no fused attention.
 EAGER = ("deberta-v2", "swin", "pvt", "pvt_v2")
 
@@ -238,6 +249,8 @@ CASES += [
     step("gemma-one-key", "bf16", "sdpa", "-padded", padded=True),
     step("llama-odd-heads", "bf16", "sdpa", "-padded-checkpoint", padded=True, checkpoint=True),
     step("arcee", "bf16", "sdpa", "-lora", lora=lora("up_proj", "down_proj")),
+    step("glm4", "bf16", "sdpa", "-checkpoint", checkpoint=True),
+    step("ernie4-5", "amp-bf16", "sdpa", "-checkpoint", checkpoint=True),
     step("deberta-v3", "bf16", "math", "-lora", lora=lora("query_proj", "value_proj")),
     step("deberta-v2", "fp32", "math", "-lora", lora=lora("key_proj", "pos_query_proj", "dense")),
 ]

@@ -115,6 +115,7 @@ void FxTracer::call() {
     case OpKind::Concat:
       return moved("cat", FxKind::Concat);
     case OpKind::Rope:
+      if (attribute(trace_, op(), AttributeKey::Neighbours) != 0) break;
       return rope();
     case OpKind::Replicate:
     case OpKind::AllReduce:

@@ -51,20 +51,25 @@ TEST(EmbeddingTwins, AnIdOutsideOfTheTableStopsTheKernel) {
   EXPECT_THROW(run_emulated(test, cuda::embedding_forward), std::runtime_error);
 }
 
+void expect_rope_twins(const Shape& x, const Shape& table, DType dtype, Lie lie, bool neighbours) {
+  CallMaker up;
+  up.call.settings.neighbours = neighbours;
+  up.input(x, dtype, lie).input(table).input(table).output(x, dtype);
+  expect_twins(up.finish(), cpu::rope_forward, cuda::rope_forward);
+  CallMaker down;
+  down.call.settings.neighbours = neighbours;
+  down.absent_input(x, dtype).input(table, dtype).input(table, dtype);
+  down.absent_output(x, dtype).d_output(x, dtype, lie).d_input(x, dtype, lie);
+  expect_twins(down.finish(), cpu::rope_backward, cuda::rope_backward);
+}
+
 TEST(RopeTwins, WholeAndHalfTables) {
   for (const std::int64_t d : {2, 6, 64})
-    for (const bool is_half : {false, true})
+    for (const std::int64_t columns : {d / 2, d})
       for (const DType dtype : data_dtypes)
-        for (const Lie lie : {Lie::Dense, Lie::Swapped, Lie::Padded}) {
-          const Shape x{2, 3, 5, d}, table{5, is_half ? d / 2 : d};
-          CallMaker up;
-          up.input(x, dtype, lie).input(table).input(table).output(x, dtype);
-          expect_twins(up.finish(), cpu::rope_forward, cuda::rope_forward);
-          CallMaker down;
-          down.absent_input(x, dtype).input(table, dtype).input(table, dtype);
-          down.absent_output(x, dtype).d_output(x, dtype, lie).d_input(x, dtype, lie);
-          expect_twins(down.finish(), cpu::rope_backward, cuda::rope_backward);
-        }
+        for (const Lie lie : {Lie::Dense, Lie::Swapped, Lie::Padded})
+          for (const bool neighbours : {false, true})
+            expect_rope_twins({2, 3, 5, d}, {5, columns}, dtype, lie, neighbours);
 }
 
 TEST(PoolingTwins, Means) {

@@ -17,24 +17,31 @@ const std::vector<Sizes>& sizes_to_try() {
   return all;
 }
 
-/// transformers' rotate_half(): x1, x2 → −x2, x1.
-Values rotate(const Values& x, const Values& cosine, const Values& sine, const Sizes& s) {
+/// transformers' rotate_half(): x1, x2 → −x2, x1, of halves or of neighbours. A table of half as
+/// many columns has one for each pair.
+Values rotate(const Values& x, const Values& cosine, const Values& sine, const Sizes& s,
+              bool neighbours = false) {
   const auto d = static_cast<std::size_t>(s.x.back()), half = d / 2;
   const auto columns = static_cast<std::size_t>(s.table.back());
   const std::size_t rows = cosine.size() / columns;
   Values y(x.size());
   for (std::size_t n = 0; n < x.size(); ++n) {
-    const std::size_t row = n / d, i = n % d, entry = row % rows * columns + i % columns;
-    const double partner = i < half ? -x[n + half] : x[n - half];
+    const std::size_t row = n / d, i = n % d, step = neighbours ? 1 : half;
+    const bool is_first = neighbours ? i % 2 == 0 : i < half;
+    const std::size_t column = columns == d ? i : neighbours ? i / 2 : i % half;
+    const std::size_t entry = row % rows * columns + column;
+    const double partner = is_first ? -x[n + step] : x[n - step];
     y[n] = x[n] * cosine[entry] + partner * sine[entry];
   }
   return y;
 }
 
-class RopeTest : public testing::TestWithParam<std::tuple<DType, DType, Lie>> {
+class RopeTest : public testing::TestWithParam<std::tuple<DType, DType, Lie, bool>> {
  protected:
   const DType dtype = std::get<0>(GetParam()), result = std::get<1>(GetParam());
   const Lie lie = std::get<2>(GetParam());
+  const bool neighbours = std::get<3>(GetParam());
+  const Settings settings{.neighbours = neighbours};
   cpu::Workspace workspace;
 };
 
@@ -43,9 +50,10 @@ TEST_P(RopeTest, MatchesDouble) {
     TestArray x(s.x, random_values(s.x, 1), dtype, lie), y(s.x, result, lie);
     TestArray c(s.table, random_values(s.table, 2), result, lie);
     TestArray sine(s.table, random_values(s.table, 3), result, lie);
-    cpu::rope_forward(forward(OpKind::Rope, {x.array(), c.array(), sine.array()}, {y.array()}),
-                      workspace);
-    EXPECT_LE(max_error(y.values(), rotate(x.values(), c.values(), sine.values(), s)),
+    cpu::rope_forward(
+        forward(OpKind::Rope, {x.array(), c.array(), sine.array()}, {y.array()}, settings),
+        workspace);
+    EXPECT_LE(max_error(y.values(), rotate(x.values(), c.values(), sine.values(), s, neighbours)),
               epsilon_of(result) + 2e-6);
     EXPECT_TRUE(y.is_intact());
   }
@@ -58,10 +66,10 @@ TEST_P(RopeTest, BackwardIsTheTranspose) {
     TestArray sine(s.table, random_values(s.table, 3), result, lie);
     TestArray dy(s.x, random_values(s.x, 4), result, lie), dx(s.x, dtype, lie);
     cpu::rope_backward(backward(OpKind::Rope, {absent(s.x, dtype), c.array(), sine.array()},
-                                {absent(s.x, result)}, {dy.array()}, {dx.array()}),
+                                {absent(s.x, result)}, {dy.array()}, {dx.array()}, settings),
                        workspace);
     const Values errors = dy.values(), got = dx.values(), x = random_values(s.x, 5);
-    const Values y = rotate(x, c.values(), sine.values(), s);
+    const Values y = rotate(x, c.values(), sine.values(), s, neighbours);
     const auto d = static_cast<std::size_t>(s.x.back());
     for (std::size_t first = 0; first < x.size(); first += d) {
       double through_y = 0, through_x = 0, size = 1;
@@ -78,7 +86,7 @@ TEST_P(RopeTest, BackwardIsTheTranspose) {
 INSTANTIATE_TEST_SUITE_P(All, RopeTest,
                          testing::Combine(testing::ValuesIn(data_dtypes),
                                           testing::Values(DType::Float32, DType::BFloat16),
-                                          testing::ValuesIn(lies)));
+                                          testing::ValuesIn(lies), testing::Bool()));
 
 TEST(Rope, GradientMatchesFiniteDifferences) {
   const Sizes s{{1, 2, 3, 6}, {3, 6}};

@@ -69,6 +69,24 @@ TEST(SyntheticInput, RotaryTablesTurnPairsByTheirFrequency) {
   EXPECT_NEAR(sine[8 + 5], std::sin(std::pow(10000, -2.0 / 8)), 1e-12);  // its second half
 }
 
+// Cohere's tables hold each number twice, beside each other; those that layers spread, and gpt-oss'
+// once.
+TEST(SyntheticInput, RotaryTablesLieInColumnsAsTheModelReadsThem) {
+  constexpr std::int64_t width = 8;
+  Trace trace = build_trace(small_llama(), {.batch = 1, .sequence = 3});
+  const auto values = [&](fill::WaveColumns columns, std::int64_t count) {
+    const TensorId id = find(trace, "rope.cos");
+    Tensor& table = trace.tensors[index(id)];
+    table.shape = {3, count};
+    std::get<fill::RotaryTable>(trace.fills[index(table.fill)]).columns = columns;
+    return synthetic_input(trace, id, 1);
+  };
+  const double slow = std::cos(std::pow(10000, -2.0 / width));  // token 1, pair 1
+  EXPECT_NEAR(values(fill::WaveColumns::Neighbours, width)[width + 2], slow, 1e-12);
+  EXPECT_NEAR(values(fill::WaveColumns::Neighbours, width)[width + 3], slow, 1e-12);
+  EXPECT_NEAR(values(fill::WaveColumns::Once, width / 2)[width / 2 + 1], slow, 1e-12);
+}
+
 // A window of 2 × 2: (query, key) differ by −1 to 1 in both directions, 3 × 3 table rows.
 TEST(SyntheticInput, WindowPlacesShareATableRowIfTheyDifferAlike) {
   const Model model = small_model(

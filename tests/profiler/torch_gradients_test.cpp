@@ -142,7 +142,11 @@ std::vector<Case> cases() {
       {"smollm3", kin_config(R"("model_type": "smollm3", "no_rope_layer_interval": 2,
            "rope_theta": 10000, "tie_word_embeddings": false)"),
        31},
-      {"hunyuan", kin_config(R"("model_type": "hunyuan_v1_dense")"), 31}};
+      {"hunyuan", kin_config(R"("model_type": "hunyuan_v1_dense")"), 31},
+      {"ernie4_5", kin_config(R"("model_type": "ernie4_5", "head_dim": 4, "rope_theta": 10000,
+           "tie_word_embeddings": false)"),
+       31},
+      {"glm4", kin_config(R"("model_type": "glm4", "head_dim": 8)"), 31}};
 }
 
 double norm_of(const std::vector<double>& x) {

@@ -1,5 +1,5 @@
-# More small decoders in PyTorch: what Gemma, GPT-NeoX, Phi-3, OPT, OLMo-2, StableLM, Granite, SmolLM3
-# and Hunyuan do otherwise.
+# More small decoders in PyTorch: what Gemma, GPT-NeoX, Phi-3, OPT, OLMo-2, StableLM, Granite, SmolLM3,
+# Hunyuan, GLM-4 and ERNIE 4.5 do otherwise.
 """As gradient_networks.py, from the models' papers. A weight of Gemma's norms stands here for what
 multiplies, 1 + the weight."""
 
@@ -17,12 +17,16 @@ def words(net, batch, tokens, vocabulary, width):
         whole("input_ids", (batch, tokens), vocabulary)]
 
 
-def turned(net, x, theta=10000.0, width=None):
-    """arXiv 2104.09864 on the first `width` elements of each head."""
+def turned(net, x, theta=10000.0, width=None, neighbours=False):
+    """arXiv 2104.09864 on the first `width` elements of each head: halves of them, or neighbours."""
     width = width or x.shape[-1]
     angle = (torch.arange(x.shape[-2]).double()[:, None]
              * theta ** (-torch.arange(0, width, 2).double() / width))
     cosine, sine = (net.constant(f(angle).float()) for f in (torch.cos, torch.sin))
+    if neighbours:
+        a, b = x[..., 0:width:2], x[..., 1:width:2]
+        pairs = torch.stack([a * cosine - b * sine, b * cosine + a * sine], -1)
+        return torch.cat([pairs.flatten(-2), x[..., width:]], -1)
     a, b = x[..., :width].chunk(2, -1)
     return torch.cat([a * cosine - b * sine, b * cosine + a * sine, x[..., width:]], -1)
 
@@ -170,10 +174,11 @@ def stablelm(net, batch, tokens, vocabulary, width, depth, heads, key_heads, mlp
 
 
 def llamas_kin(net, batch, tokens, vocabulary, width, depth, heads, key_heads, head_width, mlp,
-               still_every=0, norms_turned=False, factors=(1.0, None, 1.0, 1.0),
-               epsilon=1e-6):
+               still_every=0, norms_turned=False, neighbours=False,
+               factors=(1.0, None, 1.0, 1.0), epsilon=1e-6):
     """Granite: `factors` of words, scores, branches and logits (arXiv 2408.13359). SmolLM3 turns no
-    head in every n-th block (2501.18795). Hunyuan norms the heads when they have turned."""
+    head in every n-th block (2501.18795). Hunyuan norms the heads when they have turned. ERNIE 4.5
+    turns neighbours."""
     of_words, of_scores, of_branches, of_logits = factors
     x = words(net, batch, tokens, vocabulary, width) * of_words
     for i in range(depth):
@@ -183,7 +188,7 @@ def llamas_kin(net, batch, tokens, vocabulary, width, depth, heads, key_heads, h
         k, v = (split_heads(net.linear(name + ".attn." + part, y, key_heads * head_width, False),
                             key_heads) for part in "kv")
         if not still_every or (i + 1) % still_every != 0:
-            q, k = turned(net, q), turned(net, k)
+            q, k = (turned(net, part, neighbours=neighbours) for part in (q, k))
         if norms_turned:
             q, k = (net.rms_norm(name + f".attn.{part}_norm", of, epsilon)
                     for part, of in (("q", q), ("k", k)))
@@ -197,4 +202,28 @@ def llamas_kin(net, batch, tokens, vocabulary, width, depth, heads, key_heads, h
                                                                               mlp, False)
         x = x + net.linear(name + ".mlp.down", y, width, False) * of_branches
     logits = net.linear("lm_head", net.rms_norm("norm", x, epsilon), vocabulary, False) * of_logits
+    return next_token_loss(logits, vocabulary)
+
+
+def glm4(net, batch, tokens, vocabulary, width, depth, heads, key_heads, head_width, mlp):
+    """The card of GLM-4-0414: neighbours turn in half of a head, two norms a branch, biases of q, k
+    and v, one product for gate and up."""
+    x = words(net, batch, tokens, vocabulary, width)
+    epsilon = 1.5625e-7
+    for i in range(depth):
+        name = f"blocks.{i}"
+        y = net.rms_norm(name + ".input_norm", x, epsilon)
+        q = split_heads(net.linear(name + ".attn.q", y, heads * head_width), heads)
+        k, v = (split_heads(net.linear(name + ".attn." + part, y, key_heads * head_width),
+                            key_heads) for part in "kv")
+        q, k = (turned(net, part, width=head_width // 2, neighbours=True) for part in (q, k))
+        y = merge_heads(attention(q, repeated(k, heads), repeated(v, heads),
+                                  causal_mask(net, tokens)))
+        y = net.linear(name + ".attn.o", y, width, False)
+        x = x + net.rms_norm(name + ".attn_norm", y, epsilon)
+        y = net.rms_norm(name + ".post_norm", x, epsilon)
+        gate, up = net.linear(name + ".mlp.gate_up", y, 2 * mlp, False).chunk(2, -1)
+        y = net.linear(name + ".mlp.down", up * F.silu(gate), width, False)
+        x = x + net.rms_norm(name + ".mlp_norm", y, epsilon)
+    logits = net.linear("lm_head", net.rms_norm("norm", x, epsilon), vocabulary, False)
     return next_token_loss(logits, vocabulary)

@@ -19,7 +19,7 @@ import pathlib
 import numpy as np
 import torch
 
-from gradient_decoders import gemma, gpt_neox, llamas_kin, olmo2, opt, phi3, stablelm
+from gradient_decoders import gemma, glm4, gpt_neox, llamas_kin, olmo2, opt, phi3, stablelm
 from gradient_families import mixtral, pvt, pvt_v2, t5
 from gradient_networks import Network, bert, gpt2, llama, mvit, swin, vit
 
@@ -57,6 +57,8 @@ NETWORKS = {
     "granite": (llamas_kin, dict(SMALL_KIN, factors=(12.0, 0.3, 0.22, 0.25))),
     "smollm3": (llamas_kin, dict(SMALL_KIN, still_every=2)),
     "hunyuan": (llamas_kin, dict(SMALL_KIN, norms_turned=True, epsilon=1e-5)),
+    "ernie4_5": (llamas_kin, dict(SMALL_KIN, neighbours=True, epsilon=1e-5)),
+    "glm4": (glm4, dict(SMALL_KIN, head_width=8)),
 }
 
 

@@ -136,9 +136,13 @@ TEST(TraceJson, KeepsEveryFill) {
   add(fill::RotaryTable{fill::Wave::Cosine, {.theta = 500000}}, {3, 8}, DType::Float32);
   add(fill::RotaryTable{fill::Wave::Sine, stretched}, {3, 8}, DType::Float32);
   add(fill::RotaryTable{fill::Wave::Pairs, {.theta = 500000}}, {3, 8}, DType::Float32);
+  add(fill::RotaryTable{fill::Wave::Sine, stretched, fill::WaveColumns::Neighbours}, {3, 8},
+      DType::Float32);
+  add(fill::RotaryTable{fill::Wave::Cosine, {}, fill::WaveColumns::Once}, {3, 4}, DType::Float32);
   add(fill::RelativeBuckets{.buckets = 16, .farthest = 64, .looks_ahead = true}, {3, 3},
       DType::Int64);
-  ASSERT_EQ(trace.fills.size(), fill_names.size() + 2);  // all, and each wave
+  ASSERT_EQ(trace.fills.size(),
+            fill_names.size() + 4);  // all, each wave, and each way to lie in columns
   expect_round_trip(trace);
 }
 

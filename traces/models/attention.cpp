@@ -7,8 +7,7 @@
 #include "traces/models/engine_attention.h"
 #include "traces/models/head_norms.h"
 #include "traces/models/head_order.h"
-#include "traces/models/liger.h"
-#include "traces/models/titan.h"
+#include "traces/models/head_turns.h"
 
 namespace tidemark {
 namespace {
@@ -135,31 +134,6 @@ Heads heads_beside_memory(TraceBuilder& b, const std::string& name, TensorId x, 
   const auto parts = b.split(name + ".unpack", packed, {head, head}, {"k", "v"});
   return {project(b, name + ".q", x, {config.heads, d, config.qkv_bias}, config), parts[0],
           parts[1]};
-}
-
-// With fp32 tables the products are fp32, and rounded once.
-TensorId turn(TraceBuilder& b, const std::string& name, TensorId x, const AttentionConfig& config) {
-  const TensorId y = b.rope(name, x, config.cosine, config.sine);
-  return config.rounds_rotated ? b.cast(name + ".round", y, b[x].dtype) : y;
-}
-
-// The part that turns, joined with the rest to one dense piece; or all of it.
-TensorId rotate(TraceBuilder& b, const std::string& name, TensorId x,
-                const AttentionConfig& config) {
-  const Shape s = b.shape(x);
-  const std::int64_t width = config.rotary_width;
-  if (width == 0 || width == s.back()) {
-    const TensorId turned = turn(b, name, x, config);
-    // Inductor's decomposition of a concatenation leaves out what is empty.
-    return config.joins_nothing && !is_compiled(b.framework())
-               ? b.concat(name + ".join", std::array{turned}, s)
-               : turned;
-  }
-  TensorId turned = b.select(name + ".part", x, s.with_back(width));
-  turned = turn(b, name, turned, config);
-  const TensorId rest =
-      b.select(name + ".rest", x, s.with_back(s.back() - width), LayoutTransform::Slice, width);
-  return b.concat(name + ".join", std::array{turned, rest}, s);
 }
 
 // A batched product wants [batch·heads, tokens, d] in one step from head to head, as the heads of
@@ -506,16 +480,7 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
     heads.k = normed_heads(b, name + ".k_norm", heads.k, config);
   };
   if (!config.norms_turned) norm_heads();
-  if (config.cosine != no_tensor && b.step().liger) {
-    const auto turned =
-        liger_rope(b, name + ".rope", {heads.q, heads.k}, config.cosine, config.sine);
-    heads.q = turned[0], heads.k = turned[1];
-  } else if (config.turns_pairs) {
-    heads = titan_heads(b, name, heads, config.cosine);
-  } else if (config.cosine != no_tensor) {
-    heads.q = rotate(b, name + ".q_rope", heads.q, config);
-    heads.k = rotate(b, name + ".k_rope", heads.k, config);
-  }
+  heads = turned_heads(b, name, heads, config);
   if (config.norms_turned) norm_heads();
   heads.k = b.behind(name + ".k", config.prefix.keys, heads.k);
   heads.v = b.behind(name + ".v", config.prefix.values, heads.v);

@@ -28,6 +28,13 @@ enum class HeadNorm : std::uint8_t {
   LayerOfEachHead,  ///< … with a weight of its own for each, and no bias (StableLM 2 12B)
 };
 
+/// What turns together in a head.
+enum class HeadTurn : std::uint8_t {
+  Halves,            ///< elements half a head apart
+  Neighbours,        ///< elements beside each other (Cohere)
+  SpreadNeighbours,  ///< … by a number per pair, which a layer spreads over both (GLM-4, ERNIE)
+};
+
 struct AttentionConfig {
   std::int64_t heads = 1;
   std::int64_t key_heads = 0;    ///< 0 = heads
@@ -74,6 +81,8 @@ struct AttentionConfig {
                                   ///< waves (torchtitan)
   bool joins_nothing = false;     ///< a head that turns whole is joined with an empty rest (Phi-3)
   bool rounds_rotated = false;    ///< to the dtype before (OLMo-2)
+  bool widens_rotated = false;    ///< q and k are cast to fp32 first (Cohere)
+  HeadTurn turn = HeadTurn::Halves;
   HeadNorm head_norm = HeadNorm::None;
   bool norms_turned = false;  ///< q and k are normed behind the rotation, not before (Hunyuan)
   RmsGain head_gain = RmsGain::Rounded;

@@ -199,6 +199,8 @@ constexpr std::array readers = {
     Reader{"exaone4", "Exaone4", read_exaone4},
     Reader{"hunyuan_v1_dense", "HunYuanDenseV1", read_hunyuan},
     Reader{"arcee", "Arcee", read_arcee},
+    Reader{"glm4", "Glm4", read_glm4},
+    Reader{"ernie4_5", "Ernie4_5", read_ernie},
     Reader{"starcoder2", "Starcoder2", read_starcoder2},
     Reader{"mixtral", "Mixtral", read_mixtral},
     Reader{"qwen2_moe", "Qwen2Moe", read_qwen2_moe},

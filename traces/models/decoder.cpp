@@ -174,7 +174,9 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
       .rotary_width = config.rotary_width,
       .turns_pairs = config.turns_pairs,
       .joins_nothing = config.joins_nothing,
-      .rounds_rotated = config.rotates_in_fp32,
+      .rounds_rotated = config.rotates_in_fp32 || config.widens_rotated,
+      .widens_rotated = config.widens_rotated,
+      .turn = config.turn,
       .head_norm = config.head_norm,
       .norms_turned = config.norms_turned,
       .head_gain = gain_of(config.norm),
@@ -203,7 +205,9 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
                    fill::CausalMask{view.window});
   const bool turns = !config.learned_positions || config.latent.key_rank > 0;
   if (!turns || !config.has_positions) return attention;
-  const Shape table = {tokens, config.rotary_width ? config.rotary_width : config.head_width};
+  const std::int64_t turning = config.rotary_width ? config.rotary_width : config.head_width;
+  const bool once = config.turn == HeadTurn::SpreadNeighbours;
+  const Shape table = {tokens, once ? turning / 2 : turning};
   const bool is_rounded_later = config.latent.turn == LatentTurn::Called;
   const DType kept = config.rotates_in_fp32 || is_rounded_later ? DType::Float32 : stream;
   if (view.tables != nullptr) {
@@ -216,10 +220,14 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
                                fill::RotaryTable{fill::Wave::Pairs, view.rotary});
     return attention;
   }
-  attention.cosine =
-      b.input("rope.cos" + suffix, table, kept, fill::RotaryTable{fill::Wave::Cosine, view.rotary});
-  attention.sine =
-      b.input("rope.sin" + suffix, table, kept, fill::RotaryTable{fill::Wave::Sine, view.rotary});
+  fill::WaveColumns columns = fill::WaveColumns::Halves;
+  if (config.turn == HeadTurn::Neighbours) columns = fill::WaveColumns::Neighbours;
+  if (once) columns = fill::WaveColumns::Once;
+  const auto wave = [&](const char* name, fill::Wave kind) {
+    return b.input(name + suffix, table, kept, fill::RotaryTable{kind, view.rotary, columns});
+  };
+  attention.cosine = wave("rope.cos", fill::Wave::Cosine);
+  attention.sine = wave("rope.sin", fill::Wave::Sine);
   return attention;
 }
 

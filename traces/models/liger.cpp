@@ -36,6 +36,8 @@ std::string liger_defect(const DecoderConfig& config) {
   if (config.latent.key_rank > 0) return "its latent attention is not known with Liger's kernels";
   if (config.rotary_width != 0 && config.rotary_width != config.head_width)
     return "Liger's rotation turns whole heads, and this model a part of them";
+  if (config.turn != HeadTurn::Halves)
+    return "Liger's rotation turns elements half a head apart, and this model neighbours";
   if (config.logit_factor != 1 || config.branch_factor != 1)
     return "what it multiplies branches and logits by is not known with Liger's kernels";
   if (config.logit_cap > 0) return "its capped logits are not known with Liger's loss";

@@ -204,8 +204,8 @@ enum class Mixer : std::uint8_t { StateSpace, Attention, Mlp, Experts };
 /// LLaMA's (arXiv 2302.13971); Mistral (2310.06825), Qwen2 (2407.10671), Qwen3 (2505.09388), Gemma
 /// (2403.08295, 2408.00118, 2503.19786), Phi (2309.05463, 2404.14219), GPT-NeoX (2204.06745), OPT
 /// (2205.01068), StableLM (2402.17834), OLMo-2 and 3 (2501.00656), StarCoder2 (2402.19173),
-/// Granite, SmolLM3, Seed-OSS, EXAONE 4 (2507.11407), Hunyuan, and with experts Mixtral
-/// (2401.04088), Qwen-MoE and OLMoE (2409.02060) differ in fields only.
+/// Granite, Arcee, SmolLM3, Seed-OSS, EXAONE 4 (2507.11407), Hunyuan, GLM-4, ERNIE 4.5, and
+/// with experts Mixtral (2401.04088), Qwen-MoE and OLMoE (2409.02060) differ in fields only.
 struct DecoderConfig {
   std::string_view family = "llama";
   std::int64_t width = 4096, depth = 32, heads = 32, mlp = 11008;
@@ -252,9 +252,11 @@ struct DecoderConfig {
   std::int64_t rotary_width = 0;     ///< leading elements of a head that turn; 0 = all
   bool joins_nothing = false;        ///< as in AttentionConfig
   bool turns_pairs = false;          ///< as in AttentionConfig
-  bool rotates_in_fp32 = false;      ///< the tables are fp32, q and k rounded after
-  double embedding_factor = 1;       ///< of what the table holds
-  bool table_scales = false;         ///< … by the table's own module (Gemma 3)
+  HeadTurn turn = HeadTurn::Halves;
+  bool widens_rotated = false;   ///< as in AttentionConfig
+  bool rotates_in_fp32 = false;  ///< the tables are fp32, q and k rounded after
+  double embedding_factor = 1;   ///< of what the table holds
+  bool table_scales = false;     ///< … by the table's own module (Gemma 3)
   double query_factor = 0, score_factor = 0, score_cap = 0;  ///< as in AttentionConfig
   double logit_cap = 0;                                      ///< as score_cap, of the logits
   double logit_factor = 1,

@@ -1,0 +1,127 @@
+// Families in whose heads elements turn with their neighbours: GLM-4 and ERNIE 4.5.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "traces/models/config_reader.h"
+
+namespace tidemark::neighbours_test {
+namespace {
+
+using testing::HasSubstr;
+
+DecoderConfig read(std::string_view json) {
+  return std::get<DecoderConfig>(read_model_config(json, "config.json").config);
+}
+
+std::string error_of(std::string_view json) {
+  try {
+    read(json);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+Trace trace_of(std::string_view json, StepOptions options = {}) {
+  options.batch = 1, options.sequence = 16;
+  if (!options.attention) options.attention = Attention::Math;
+  return build_trace({"network", "", "", "", read(json)}, options);
+}
+
+std::int64_t parameters(std::string_view json) {
+  const Trace trace = trace_of(json);
+  std::int64_t count = 0;
+  for (const Tensor& tensor : trace.tensors)
+    if (tensor.category == Category::Parameter && trace[tensor.storage].name == tensor.name)
+      count += numel(tensor.shape);
+  return count;
+}
+
+std::vector<std::string> names_of(const Trace& trace, OpKind kind) {
+  std::vector<std::string> names;
+  for (const Op& op : trace.ops)
+    if (op.kind == kind) names.push_back(op.name);
+  return names;
+}
+
+const Op& op_named(const Trace& trace, std::string_view name) {
+  const auto op = std::ranges::find(trace.ops, name, &Op::name);
+  EXPECT_NE(op, trace.ops.end()) << name;
+  return *op;
+}
+
+std::string small(std::string_view own) {
+  return fmt::format(R"({{{}, "hidden_size": 16, "num_hidden_layers": 4, "vocab_size": 31,
+                          "num_attention_heads": 2, "num_key_value_heads": 1,
+                          "intermediate_size": 24}})",
+                     own);
+}
+
+TEST(Neighbours, PublishedSizesAreReached) {
+  EXPECT_EQ(parameters(R"({"model_type": "glm4"})"), 9'400'279'040);    // GLM-4-9B-0414
+  EXPECT_EQ(parameters(R"({"model_type": "ernie4_5"})"), 360'748'032);  // ERNIE-4.5-0.3B
+}
+
+TEST(Neighbours, HaveTheDefaultsOfTheirClasses) {
+  const DecoderConfig glm = read(R"({"model_type": "glm4"})");
+  EXPECT_EQ(glm.rotary_width, 64);  // half of a head
+  EXPECT_EQ(glm.key_heads, 2);
+  EXPECT_TRUE(glm.qkv_bias);
+  EXPECT_FALSE(glm.out_bias || glm.mlp_bias || glm.tied_head);
+  EXPECT_EQ(glm.block, BlockForm::SandwichNorm);
+  EXPECT_EQ(glm.mlp_form, MlpForm::GatedPacked);
+  EXPECT_FALSE(read(R"({"model_type": "glm4", "attention_bias": false})").qkv_bias);
+  const DecoderConfig ernie = read(R"({"model_type": "ernie4_5"})");
+  EXPECT_EQ(ernie.head_width, 128);  // not 1024 / 16
+  EXPECT_EQ(ernie.rotary.theta, 500'000);
+  EXPECT_TRUE(ernie.tied_head);
+  EXPECT_FALSE(ernie.qkv_bias || ernie.mlp_bias);
+  const DecoderConfig biased = read(R"({"model_type": "ernie4_5", "use_bias": true})");
+  EXPECT_TRUE(biased.qkv_bias && biased.out_bias && biased.mlp_bias);
+}
+
+// cos[..., : d / 2].repeat_interleave(2): what both nodes keep is new memory in each layer.
+TEST(Neighbours, EachLayerOfGlmSpreadsItsTables) {
+  const Trace trace = trace_of(small(R"("model_type": "glm4", "head_dim": 8)"));
+  const Op& turn = op_named(trace, "blocks.2.attn.k_rope");
+  EXPECT_EQ(attribute(trace, turn, AttributeKey::Neighbours), 1);
+  const Tensor& table = trace[trace.inputs(turn)[1]];
+  EXPECT_EQ(table.shape, Shape({16, 4}));
+  EXPECT_EQ(trace[table.storage].name, "blocks.2.attn.cos.repeat");
+  EXPECT_EQ(trace[trace.inputs(op_named(trace, "blocks.2.attn.cos.columns"))[0]].shape,
+            Shape({16, 2}));
+  EXPECT_EQ(trace.inputs(turn)[1], trace.inputs(op_named(trace, "blocks.2.attn.q_rope"))[1]);
+}
+
+// ERNIE's are fp32 in any precision.
+TEST(Neighbours, ErniesTablesAreFp32) {
+  const Trace trace =
+      trace_of(small(R"("model_type": "ernie4_5", "head_dim": 8)"), {.precision = Precision::Bf16});
+  const Op& turn = op_named(trace, "blocks.0.attn.q_rope");
+  EXPECT_EQ(trace[trace.inputs(turn)[2]].dtype, DType::Float32);
+}
+
+std::string refusal_of(std::string_view json, const StepOptions& options) {
+  try {
+    trace_of(json, options);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Neighbours, LigersKernelsAreRefused) {
+  EXPECT_THAT(refusal_of(small(R"("model_type": "ernie4_5", "head_dim": 8)"), {.liger = true}),
+              HasSubstr("Liger's rotation turns elements half a head apart"));
+  EXPECT_THAT(refusal_of(small(R"("model_type": "glm4", "head_dim": 8)"), {.liger = true}),
+              HasSubstr("a part of them"));
+}
+
+}  // namespace
+}  // namespace tidemark::neighbours_test

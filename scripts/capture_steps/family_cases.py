@@ -183,6 +183,16 @@ CONFIGS = {
                             num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4,
                             head_dim=48, intermediate_size=500, use_bias=True,
                             tie_word_embeddings=False),
+    "cohere": dict(model_type="cohere", vocab_size=1979, hidden_size=240, num_hidden_layers=3,
+                   num_attention_heads=6, num_key_value_heads=2, intermediate_size=610,
+                   eos_token_id=1),
+    "cohere-head-norms": dict(model_type="cohere", vocab_size=1979, hidden_size=240,
+                              num_hidden_layers=2, num_attention_heads=6, num_key_value_heads=3,
+                              intermediate_size=610, eos_token_id=1, use_qk_norm=True,
+                              attention_bias=True, logit_scale=1.0),
+    "cohere2": dict(model_type="cohere2", vocab_size=1987, hidden_size=240, num_hidden_layers=4,
+                    num_attention_heads=6, num_key_value_heads=2, intermediate_size=610,
+                    eos_token_id=1, sliding_window=50),
     "llama-odd-heads": dict(model_type="llama", vocab_size=1871, hidden_size=144,
                             num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
                             intermediate_size=500),
@@ -202,7 +212,8 @@ SIZES = {"bart": dict(batch=4, tokens=127, target_tokens=61),
          "olmo3": dict(batch=4, tokens=139), "exaone4": dict(batch=4, tokens=137),
          "hunyuan_v1_dense": dict(batch=4, tokens=141), "glm4_moe": dict(batch=3, tokens=137),
          "arcee": dict(batch=4, tokens=143), "glm4": dict(batch=4, tokens=139),
-         "ernie4_5": dict(batch=4, tokens=149)}
+         "ernie4_5": dict(batch=4, tokens=149), "cohere": dict(batch=4, tokens=141),
+         "cohere2": dict(batch=4, tokens=137)}
 # Whose code has no fused attention.
 EAGER = ("deberta-v2", "swin", "pvt", "pvt_v2")
 
@@ -251,6 +262,7 @@ CASES += [
     step("arcee", "bf16", "sdpa", "-lora", lora=lora("up_proj", "down_proj")),
     step("glm4", "bf16", "sdpa", "-checkpoint", checkpoint=True),
     step("ernie4-5", "amp-bf16", "sdpa", "-checkpoint", checkpoint=True),
+    step("cohere2", "bf16", "sdpa", "-checkpoint", checkpoint=True),
     step("deberta-v3", "bf16", "math", "-lora", lora=lora("query_proj", "value_proj")),
     step("deberta-v2", "fp32", "math", "-lora", lora=lora("key_proj", "pos_query_proj", "dense")),
 ]

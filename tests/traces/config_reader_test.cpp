@@ -345,7 +345,7 @@ INSTANTIATE_TEST_SUITE_P(
             "mistral, qwen2, qwen3, "
             "gemma, gemma2, "
             "gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, olmo3, granite, smollm3, "
-            "seed_oss, exaone4, hunyuan_v1_dense, arcee, glm4, ernie4_5, "
+            "seed_oss, exaone4, hunyuan_v1_dense, arcee, glm4, ernie4_5, cohere, cohere2, "
             "starcoder2, mixtral, "
             "qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, modernbert, "
             "deberta-v2, "

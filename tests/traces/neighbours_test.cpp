@@ -1,4 +1,4 @@
-// Families in whose heads elements turn with their neighbours: GLM-4 and ERNIE 4.5.
+// Families in whose heads elements turn with their neighbours: GLM-4, ERNIE 4.5 and Cohere's.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 namespace tidemark::neighbours_test {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 DecoderConfig read(std::string_view json) {
@@ -64,8 +65,13 @@ std::string small(std::string_view own) {
 }
 
 TEST(Neighbours, PublishedSizesAreReached) {
-  EXPECT_EQ(parameters(R"({"model_type": "glm4"})"), 9'400'279'040);    // GLM-4-9B-0414
-  EXPECT_EQ(parameters(R"({"model_type": "ernie4_5"})"), 360'748'032);  // ERNIE-4.5-0.3B
+  EXPECT_EQ(parameters(R"({"model_type": "glm4"})"), 9'400'279'040);     // GLM-4-9B-0414
+  EXPECT_EQ(parameters(R"({"model_type": "ernie4_5"})"), 360'748'032);   // ERNIE-4.5-0.3B
+  EXPECT_EQ(parameters(R"({"model_type": "cohere"})"), 34'980'831'232);  // Command R
+  EXPECT_EQ(parameters(R"({"model_type": "cohere2", "hidden_size": 4096, "num_hidden_layers": 32,
+                           "num_attention_heads": 32, "num_key_value_heads": 8,
+                           "intermediate_size": 14336})"),
+            8'028'033'024);  // Command R7B
 }
 
 TEST(Neighbours, HaveTheDefaultsOfTheirClasses) {
@@ -84,6 +90,15 @@ TEST(Neighbours, HaveTheDefaultsOfTheirClasses) {
   EXPECT_FALSE(ernie.qkv_bias || ernie.mlp_bias);
   const DecoderConfig biased = read(R"({"model_type": "ernie4_5", "use_bias": true})");
   EXPECT_TRUE(biased.qkv_bias && biased.out_bias && biased.mlp_bias);
+  const DecoderConfig cohere = read(R"({"model_type": "cohere"})");
+  EXPECT_EQ(cohere.logit_factor, 0.0625);
+  EXPECT_EQ(cohere.head_norm, HeadNorm::None);
+  EXPECT_EQ(cohere.sliding_window, 0);
+  EXPECT_TRUE(cohere.tied_head);
+  const DecoderConfig cohere2 = read(R"({"model_type": "cohere2"})");
+  EXPECT_EQ(cohere2.sliding_window, 4096);
+  EXPECT_EQ(cohere2.global_every, 4);
+  EXPECT_EQ(cohere2.still_every, 4);
 }
 
 // cos[..., : d / 2].repeat_interleave(2): what both nodes keep is new memory in each layer.
@@ -99,12 +114,75 @@ TEST(Neighbours, EachLayerOfGlmSpreadsItsTables) {
   EXPECT_EQ(trace.inputs(turn)[1], trace.inputs(op_named(trace, "blocks.2.attn.q_rope"))[1]);
 }
 
+// The tables of all layers are the model's; q and k turn in fp32 and come back as they were.
+TEST(Neighbours, CoheresHeadsTurnInFp32) {
+  const Trace trace = trace_of(small(R"("model_type": "cohere")"), {.precision = Precision::Bf16});
+  const Op& turn = op_named(trace, "blocks.2.attn.q_rope");
+  EXPECT_EQ(trace[trace.inputs(turn)[0]].dtype, DType::Float32);
+  EXPECT_EQ(trace[trace.inputs(turn)[1]].name, "rope.cos");
+  EXPECT_EQ(trace[trace.inputs(turn)[1]].dtype, DType::BFloat16);
+  EXPECT_EQ(trace[trace.outputs(turn)[0]].dtype, DType::Float32);
+  const Op& round = op_named(trace, "blocks.2.attn.q_rope.round");
+  EXPECT_EQ(trace[trace.outputs(round)[0]].dtype, DType::BFloat16);
+}
+
 // ERNIE's are fp32 in any precision.
 TEST(Neighbours, ErniesTablesAreFp32) {
   const Trace trace =
       trace_of(small(R"("model_type": "ernie4_5", "head_dim": 8)"), {.precision = Precision::Bf16});
   const Op& turn = op_named(trace, "blocks.0.attn.q_rope");
   EXPECT_EQ(trace[trace.inputs(turn)[2]].dtype, DType::Float32);
+}
+
+// Two differences from the mean, what the weight multiplies, and 1/std.
+TEST(Neighbours, CoheresNormKeepsThreeOfItsOwnSize) {
+  const Trace trace = trace_of(small(R"("model_type": "cohere")"));
+  const Op& norm = op_named(trace, "blocks.1.input_norm");
+  std::int64_t kept = 0;
+  for (const TensorId output : trace.outputs(norm))
+    if (output != trace.outputs(norm)[0]) kept += size(trace[output]).count;
+  EXPECT_EQ(kept, 3 * 16 * 16 * 4 + 16 * 4);
+  EXPECT_EQ(std::popcount(opaque_row(trace, norm)->saved >> 16), 4);
+}
+
+TEST(Neighbours, CohereAddsTheShortcutFirst) {
+  const Trace trace = trace_of(small(R"("model_type": "cohere")"));
+  const Op& first = op_named(trace, "blocks.0.add1");
+  EXPECT_EQ(trace[trace.inputs(first)[0]].name, "embed");
+  EXPECT_EQ(trace[trace.inputs(first)[1]].name, "blocks.0.attn.o");
+  const Op& second = op_named(trace, "blocks.0.add2");
+  EXPECT_EQ(trace[trace.inputs(second)[1]].name, "blocks.0.mlp.down");
+}
+
+TEST(Neighbours, Cohere2TurnsHeadsWhereThereIsAWindow) {
+  EXPECT_THAT(names_of(trace_of(small(R"("model_type": "cohere2", "layer_types":
+                  ["sliding_attention", "full_attention", "sliding_attention",
+                   "full_attention"])")),
+                       OpKind::Rope),
+              ElementsAre("blocks.0.attn.q_rope", "blocks.0.attn.k_rope", "blocks.2.attn.q_rope",
+                          "blocks.2.attn.k_rope"));
+  EXPECT_THAT(error_of(small(R"("model_type": "cohere2", "sliding_window": null)")),
+              HasSubstr("/sliding_window: this family's code has no masks without a window"));
+}
+
+TEST(Neighbours, PublishedFilesLeaveNoNotes) {
+  const Model model = read_model_config(
+      small(R"("model_type": "cohere2", "_sliding_window_pattern": 4, "layer_switch": 4,
+               "cache_implementation": "hybrid", "sliding_window_pattern": 4,
+               "order_of_interleaved_layers": "local_attn_first", "rotary_pct": 1.0,
+               "position_embedding_type": "rope_gptj", "use_embedding_sharing": true,
+               "use_gated_activation": true, "use_parallel_block": true,
+               "use_parallel_embedding": true, "head_dim": 8, "logit_scale": 0.25)"),
+      "config.json");
+  EXPECT_THAT(model.notes, testing::IsEmpty());
+}
+
+TEST(Neighbours, NormsOfCoheresHeadsHaveAWeightForEach) {
+  const Trace trace = trace_of(small(R"("model_type": "cohere", "use_qk_norm": true)"));
+  const Op& norm = op_named(trace, "blocks.0.attn.q_norm");
+  EXPECT_EQ(trace[trace.inputs(norm)[1]].shape, Shape({2, 8}));
+  const Op& of_keys = op_named(trace, "blocks.0.attn.k_norm");
+  EXPECT_EQ(trace[trace.inputs(of_keys)[1]].shape, Shape({1, 8}));
 }
 
 std::string refusal_of(std::string_view json, const StepOptions& options) {
@@ -121,6 +199,8 @@ TEST(Neighbours, LigersKernelsAreRefused) {
               HasSubstr("Liger's rotation turns elements half a head apart"));
   EXPECT_THAT(refusal_of(small(R"("model_type": "glm4", "head_dim": 8)"), {.liger = true}),
               HasSubstr("a part of them"));
+  EXPECT_THAT(refusal_of(small(R"("model_type": "cohere")"), {.liger = true}),
+              HasSubstr("RMSNorm"));
 }
 
 }  // namespace

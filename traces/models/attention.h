@@ -26,6 +26,7 @@ enum class HeadNorm : std::uint8_t {
   WholeWidth,       ///< of all heads together, before they are split (OLMo-2)
   LayerPerHead,     ///< LayerNorm of each head (Phi; Megatron-LM, unless its norms are RMSNorm)
   LayerOfEachHead,  ///< … with a weight of its own for each, and no bias (StableLM 2 12B)
+  LayerComposed,    ///< the same in one call, op by op in fp32 (Cohere)
 };
 
 /// What turns together in a head.

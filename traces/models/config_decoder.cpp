@@ -45,6 +45,13 @@ std::int64_t optional_window(Fields& root) {
   return root.integer_or("sliding_window", 0, 0, most_positions);
 }
 
+std::int64_t required_window(Fields& root, std::int64_t usual) {
+  const auto stated = root.member("sliding_window");
+  if (stated && stated->kind() == JsonKind::Null)
+    stated->fail("this family's code has no masks without a window; give its tokens");
+  return count(root, "sliding_window", usual, most_positions);
+}
+
 std::int64_t switched_window(Fields& root) {
   const std::int64_t window = count(root, "sliding_window", 4096, most_positions);
   return root.boolean_or("use_sliding_window", false) ? window : 0;

@@ -38,6 +38,9 @@ void require_groups(Fields& root, const ExpertsConfig& config);
 /// Unset, null and 0 are no window.
 std::int64_t optional_window(Fields& root);
 
+/// Of models whose code asks for one: null is refused.
+std::int64_t required_window(Fields& root, std::int64_t usual);
+
 /// Qwen's window, which is off unless it is switched on.
 std::int64_t switched_window(Fields& root);
 

@@ -142,6 +142,8 @@ ModelConfig read_hunyuan(Fields& root);
 ModelConfig read_arcee(Fields& root);
 ModelConfig read_glm4(Fields& root);
 ModelConfig read_ernie(Fields& root);
+ModelConfig read_cohere(Fields& root);
+ModelConfig read_cohere2(Fields& root);
 ModelConfig read_starcoder2(Fields& root);
 ModelConfig read_mixtral(Fields& root);
 ModelConfig read_qwen2_moe(Fields& root);

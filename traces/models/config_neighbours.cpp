@@ -1,4 +1,4 @@
-// glm4 and ernie4_5, in whose heads elements turn with their neighbours.
+// glm4, ernie4_5, cohere and cohere2, in whose heads elements turn with their neighbours.
 #include "traces/models/config_decoder.h"
 
 namespace tidemark::config {
@@ -42,6 +42,55 @@ ModelConfig read_ernie(Fields& root) {
                                         .head_width_is_free = true,
                                         .tied = true});
   config.qkv_bias = config.out_bias = config.mlp_bias = root.boolean_or("use_bias", false);
+  return config;
+}
+
+namespace {
+
+// LayerNorms without a bias, op by op in fp32; both branches read the same one.
+DecoderConfig command_r(Fields& root, std::string_view family) {
+  constexpr double largest = 1e6, smallest = 1e-6;
+  DecoderConfig config = decoder(root, {.usual = {.family = family,
+                                                  .width = 8192,
+                                                  .depth = 40,
+                                                  .heads = 64,
+                                                  .mlp = 22528,
+                                                  .vocabulary = 256000,
+                                                  .positions = 8192,
+                                                  .epsilon = 1e-5,
+                                                  .norm = NormForm::LayerComposed,
+                                                  .block = BlockForm::ParallelOneNorm,
+                                                  .sums_from_left = true,
+                                                  .names = BlockNames::Attention,
+                                                  .turn = HeadTurn::Neighbours,
+                                                  .widens_rotated = true},
+                                        .has_bias_fields = true,
+                                        .tied = true,
+                                        .epsilon_key = "layer_norm_eps"});
+  config.logit_factor = root.number_or("logit_scale", 0.0625, smallest, largest);
+  for (const std::string_view key :  // of the published files, which transformers does not read
+       {"model_max_length", "_sliding_window_pattern", "cache_implementation", "layer_switch",
+        "order_of_interleaved_layers", "position_embedding_type", "rotary_pct",
+        "use_embedding_sharing", "use_gated_activation", "use_parallel_block",
+        "use_parallel_embedding"})
+    root.find(key);
+  return config;
+}
+
+}  // namespace
+
+ModelConfig read_cohere(Fields& root) {
+  DecoderConfig config = command_r(root, "cohere");
+  if (root.boolean_or("use_qk_norm", false)) config.head_norm = HeadNorm::LayerComposed;
+  return config;
+}
+
+// Heads turn where there is a window.
+ModelConfig read_cohere2(Fields& root) {
+  DecoderConfig config = command_r(root, "cohere2");
+  config.global_every = global_every(root, "sliding_window_pattern", 4, config.depth);
+  config.sliding_window = required_window(root, 4096);
+  config.still_every = config.global_every;
   return config;
 }
 

@@ -201,6 +201,8 @@ constexpr std::array readers = {
     Reader{"arcee", "Arcee", read_arcee},
     Reader{"glm4", "Glm4", read_glm4},
     Reader{"ernie4_5", "Ernie4_5", read_ernie},
+    Reader{"cohere", "Cohere", read_cohere},
+    Reader{"cohere2", "Cohere2", read_cohere2},
     Reader{"starcoder2", "Starcoder2", read_starcoder2},
     Reader{"mixtral", "Mixtral", read_mixtral},
     Reader{"qwen2_moe", "Qwen2Moe", read_qwen2_moe},

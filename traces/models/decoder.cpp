@@ -96,6 +96,10 @@ struct DecoderBlock {
     if (!shares && config.names == BlockNames::All) read = named(normed("post_norm", x));
     const TensorId attended = b.local(attend(before));
     const TensorId fed = feed(read != no_tensor ? read : normed("post_norm", x));
+    if (config.sums_from_left) {
+      b.local(fed);
+      return b.add(name + ".add2", b.add(name + ".add1", x, attended), fed);
+    }
     if (!config.drops_sum) {
       b.local(fed);
       return b.add(name + ".add2", b.add(name + ".add1", fed, attended), x);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "traces/expert_ops.h"
+#include "traces/models/composed_norm.h"
 #include "traces/models/liger.h"
 #include "traces/padding_ops.h"
 
@@ -87,6 +88,7 @@ TensorId gated_packed(TraceBuilder& b, const std::string& name, TensorId x,
 TensorId norm(TraceBuilder& b, const std::string& name, TensorId x, NormForm form, double epsilon) {
   if (form == NormForm::Layer || form == NormForm::LayerNoBias)
     return b.layer_norm(name, x, epsilon, form == NormForm::Layer);
+  if (form == NormForm::LayerComposed) return composed_layer_norm(b, name, x, {b.shape(x).back()});
   if (b.step().liger) return liger_rms_norm(b, name, x, gain_of(form));
   return b.rms_norm(name, x, epsilon, gain_of(form));
 }

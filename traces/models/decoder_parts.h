@@ -15,6 +15,7 @@ enum class NormForm : std::uint8_t {
   RmsWide,     ///< so does an fp32 copy of the weight: NVIDIA's own file of Nemotron-H
   Layer,
   LayerNoBias,
+  LayerComposed,  ///< without a bias, op by op in fp32: Cohere
 };
 constexpr RmsGain gain_of(NormForm form) {
   return form == NormForm::RmsOnePlus ? RmsGain::OnePlus

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/models/composed_norm.h"
 #include "traces/pieces.h"
 
 namespace tidemark {
@@ -28,6 +29,8 @@ TensorId normed_heads(TraceBuilder& b, const std::string& name, TensorId heads,
       return b.layer_norm(name, heads, config.head_norm_epsilon);
     case HeadNorm::LayerOfEachHead:
       return layer_norm_each(b, name, heads, config.head_norm_epsilon);
+    case HeadNorm::LayerComposed:
+      return composed_layer_norm(b, name, heads, {b.shape(heads)[1], b.shape(heads)[3]});
     case HeadNorm::None:
     case HeadNorm::WholeWidth:  // before they are split
       break;

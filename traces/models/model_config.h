@@ -204,7 +204,7 @@ enum class Mixer : std::uint8_t { StateSpace, Attention, Mlp, Experts };
 /// LLaMA's (arXiv 2302.13971); Mistral (2310.06825), Qwen2 (2407.10671), Qwen3 (2505.09388), Gemma
 /// (2403.08295, 2408.00118, 2503.19786), Phi (2309.05463, 2404.14219), GPT-NeoX (2204.06745), OPT
 /// (2205.01068), StableLM (2402.17834), OLMo-2 and 3 (2501.00656), StarCoder2 (2402.19173),
-/// Granite, Arcee, SmolLM3, Seed-OSS, EXAONE 4 (2507.11407), Hunyuan, GLM-4, ERNIE 4.5, and
+/// Granite, Arcee, SmolLM3, Seed-OSS, EXAONE 4 (2507.11407), Hunyuan, GLM-4, ERNIE 4.5, Cohere, and
 /// with experts Mixtral (2401.04088), Qwen-MoE and OLMoE (2409.02060) differ in fields only.
 struct DecoderConfig {
   std::string_view family = "llama";
@@ -238,10 +238,11 @@ struct DecoderConfig {
   bool own_attention = false;              ///< calls PyTorch's attention by itself (StableLM)
   bool broadcasts_keys = false;            ///< as in AttentionConfig
   bool plain_scores = false;  ///< a mask for each sample, softmax in their own dtype (Falcon)
-  bool own_loss = false;   ///< up to transformers 4.47, which calls logits in fp32 alike (Mistral)
-  bool drops_sum = false;  ///< residual_dropout of both parallel branches together
-  bool mlp_in_block = false;  ///< the block calls fc1 and fc2 itself (OPT)
-  bool drops_inside = false;  ///< … of each branch before it returns (StarCoder2)
+  bool own_loss = false;  ///< up to transformers 4.47, which calls logits in fp32 alike (Mistral)
+  bool sums_from_left = false;  ///< x + F, then + G, of parallel branches (Cohere)
+  bool drops_sum = false;       ///< residual_dropout of both parallel branches together
+  bool mlp_in_block = false;    ///< the block calls fc1 and fc2 itself (OPT)
+  bool drops_inside = false;    ///< … of each branch before it returns (StarCoder2)
   BlockNames names = BlockNames::None;
   bool packed_qkv = false;
   Unpacking unpacking = Unpacking::Split;

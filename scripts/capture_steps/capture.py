@@ -132,7 +132,7 @@ HEADS = {"vit": "ViTForImageClassification", "deit": "DeiTForImageClassification
          "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "glm4_moe": "Glm4MoeForCausalLM",
          "arcee": "ArceeForCausalLM", "glm4": "Glm4ForCausalLM",
          "ernie4_5": "Ernie4_5ForCausalLM", "cohere": "CohereForCausalLM",
-         "cohere2": "Cohere2ForCausalLM",
+         "cohere2": "Cohere2ForCausalLM", "gpt_oss": "GptOssForCausalLM",
          "starcoder2": "Starcoder2ForCausalLM", "distilbert": "DistilBertForMaskedLM",
          "mixtral": "MixtralForCausalLM", "qwen2_moe": "Qwen2MoeForCausalLM",
          "qwen3_moe": "Qwen3MoeForCausalLM", "olmoe": "OlmoeForCausalLM",

@@ -193,6 +193,10 @@ CONFIGS = {
     "cohere2": dict(model_type="cohere2", vocab_size=1987, hidden_size=240, num_hidden_layers=4,
                     num_attention_heads=6, num_key_value_heads=2, intermediate_size=610,
                     eos_token_id=1, sliding_window=50),
+    "gpt-oss": dict(model_type="gpt_oss", vocab_size=1993, hidden_size=192, num_hidden_layers=4,
+                    num_attention_heads=6, num_key_value_heads=2, head_dim=40,
+                    intermediate_size=112, num_local_experts=8, num_experts_per_tok=3,
+                    sliding_window=50),
     "llama-odd-heads": dict(model_type="llama", vocab_size=1871, hidden_size=144,
                             num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
                             intermediate_size=500),
@@ -213,9 +217,9 @@ SIZES = {"bart": dict(batch=4, tokens=127, target_tokens=61),
          "hunyuan_v1_dense": dict(batch=4, tokens=141), "glm4_moe": dict(batch=3, tokens=137),
          "arcee": dict(batch=4, tokens=143), "glm4": dict(batch=4, tokens=139),
          "ernie4_5": dict(batch=4, tokens=149), "cohere": dict(batch=4, tokens=141),
-         "cohere2": dict(batch=4, tokens=137)}
+         "cohere2": dict(batch=4, tokens=137), "gpt_oss": dict(batch=3, tokens=143)}
 # Whose code has no fused attention.
-EAGER = ("deberta-v2", "swin", "pvt", "pvt_v2")
+EAGER = ("deberta-v2", "swin", "pvt", "pvt_v2", "gpt_oss")
 
 
 
@@ -260,9 +264,11 @@ CASES += [
     step("gemma-one-key", "bf16", "sdpa", "-padded", padded=True),
     step("llama-odd-heads", "bf16", "sdpa", "-padded-checkpoint", padded=True, checkpoint=True),
     step("arcee", "bf16", "sdpa", "-lora", lora=lora("up_proj", "down_proj")),
+    step("gpt-oss", "bf16", "math", "-lora", lora=lora("q_proj", "v_proj")),
     step("glm4", "bf16", "sdpa", "-checkpoint", checkpoint=True),
     step("ernie4-5", "amp-bf16", "sdpa", "-checkpoint", checkpoint=True),
     step("cohere2", "bf16", "sdpa", "-checkpoint", checkpoint=True),
+    step("gpt-oss", "amp-bf16", "math", "-checkpoint", checkpoint=True),
     step("deberta-v3", "bf16", "math", "-lora", lora=lora("query_proj", "value_proj")),
     step("deberta-v2", "fp32", "math", "-lora", lora=lora("key_proj", "pos_query_proj", "dense")),
 ]

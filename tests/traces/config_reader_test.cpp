@@ -347,7 +347,7 @@ INSTANTIATE_TEST_SUITE_P(
             "gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, olmo3, granite, smollm3, "
             "seed_oss, exaone4, hunyuan_v1_dense, arcee, glm4, ernie4_5, cohere, cohere2, "
             "starcoder2, mixtral, "
-            "qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, modernbert, "
+            "qwen2_moe, qwen3_moe, olmoe, gpt_oss, t5, bart, whisper, falcon, modernbert, "
             "deberta-v2, "
             "deepseek_v2, deepseek_v3, glm4_moe, nemotron_h, clip_text_model, clip_vision_model, "
             "siglip_text_model, "

@@ -8,6 +8,7 @@
 #include "traces/models/head_norms.h"
 #include "traces/models/head_order.h"
 #include "traces/models/head_turns.h"
+#include "traces/models/sinks.h"
 
 namespace tidemark {
 namespace {
@@ -208,7 +209,8 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
     scores = config.adds_in_place ? b.add_in_place(name + ".bias", scores, config.bias)
                                   : b.add(name + ".bias", scores, config.bias);
   if (config.mask != no_tensor) scores = masked(b, name, scores, config.mask);
-  TensorId made = probabilities(b, name, scores, b[heads.q].dtype, config);
+  TensorId made = config.has_sinks ? probabilities_beside_sinks(b, name, scores)
+                                   : probabilities(b, name, scores, b[heads.q].dtype, config);
   b.end_function();
   if (config.clears_padding) made = without_padding(b, name, made, config.mask);
   if (config.names_scores) b.local(scores);

@@ -89,6 +89,7 @@ struct AttentionConfig {
   RmsGain head_gain = RmsGain::Rounded;
   double head_norm_epsilon = 1e-6;
   double query_factor = 0;       ///< of the projected q; 0 = none (OPT)
+  bool has_sinks = false;        ///< a learned score of each head beside those of keys (gpt-oss)
   bool broadcasts_keys = false;  ///< one head of keys serves all in a product of its own (Falcon)
   bool makes_dense = false;      ///< separate q, k and v are copied head by head at once (Whisper)
   double score_factor = 0;       ///< of the scores; 0 = 1 / √d

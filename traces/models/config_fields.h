@@ -98,6 +98,9 @@ void read_head(Fields& root, std::string_view prefix, Model& model);
 /// `dtype`, or `torch_dtype` as it was called before.
 void read_precision(Fields& root, Model& model);
 
+/// Does the file say that weights have four bits, as those of gpt-oss' experts?
+bool has_mxfp4_weights(Fields& root);
+
 /// Keys that mean something else than training, or nothing that is known here.
 void note_what_was_not_read(Fields& root, Model& model);
 
@@ -144,6 +147,7 @@ ModelConfig read_glm4(Fields& root);
 ModelConfig read_ernie(Fields& root);
 ModelConfig read_cohere(Fields& root);
 ModelConfig read_cohere2(Fields& root);
+ModelConfig read_gpt_oss(Fields& root);
 ModelConfig read_starcoder2(Fields& root);
 ModelConfig read_mixtral(Fields& root);
 ModelConfig read_qwen2_moe(Fields& root);

@@ -119,7 +119,11 @@ void read_head(Fields& root, std::string_view prefix, Model& model) {
 void read_precision(Fields& root, Model& model) {
   const auto older = root.find("torch_dtype"), newer = root.find("dtype");
   const auto value = newer ? newer : older;
-  if (!value) return;
+  if (!value) {
+    // Mxfp4HfQuantizer.update_dtype()
+    if (has_mxfp4_weights(root)) model.precision = Precision::Bf16;
+    return;
+  }
   constexpr std::array known = {std::string_view("float32"), std::string_view("bfloat16"),
                                 std::string_view("float16"), std::string_view("auto")};
   std::string_view name = value->text();

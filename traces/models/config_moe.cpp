@@ -1,4 +1,4 @@
-// mixtral, qwen2_moe, qwen3_moe and olmoe: decoders with experts.
+// mixtral, qwen2_moe, qwen3_moe, olmoe and gpt_oss: decoders with experts.
 #include <fmt/format.h>
 
 #include "traces/models/config_decoder.h"
@@ -111,6 +111,45 @@ ModelConfig read_olmoe(Fields& root) {
                            "intermediate_size");
   config.experts.renormalizes = root.boolean_or("norm_topk_prob", false);
   if (root.find("clip_qkv")) fail_at(root, "clip_qkv", "clipped q, k and v; remove it");
+  return config;
+}
+
+// Attention with sinks, which no fused kernel of PyTorch has. The published weights of experts have
+// four bits, and are made whole for training: what a file says of them is told (config_notes.cpp).
+ModelConfig read_gpt_oss(Fields& root) {
+  const DecoderConfig usual{.family = "gpt-oss",
+                            .width = 2880,
+                            .depth = 36,
+                            .heads = 64,
+                            .mlp = 2880,
+                            .key_heads = 8,
+                            .head_width = 64,
+                            .vocabulary = 201088,
+                            .positions = 131072,
+                            .epsilon = 1e-5,
+                            .qkv_bias = true,
+                            .out_bias = true,
+                            .norm = NormForm::RmsFp32,
+                            .has_sinks = true,
+                            .tables_are_halves = true,
+                            .rotary = {.theta = 150'000}};
+  DecoderConfig config = decoder(root, {.usual = usual,
+                                        .key_heads_default_to_heads = false,
+                                        .has_bias_fields = true,
+                                        .head_width_is_free = true});
+  config.experts = experts(root,
+                           {.count = 128,
+                            .per_token = 4,
+                            .width = 2880,
+                            .is_clamped = true,
+                            .router = RouterForm::SoftmaxOfPicked},
+                           "num_local_experts", "intermediate_size");
+  config.sliding_window = required_window(root, 128);
+  for (const std::string_view key :  // of numbers that stand elsewhere, or change values alone
+       {"experts_per_token", "initial_context_length", "swiglu_limit", "swiglu_alpha"})
+    root.find(key);
+  config.global_every =
+      root.find("layer_types") ? global_every(root, "layer_types", 2, config.depth) : 2;
   return config;
 }
 

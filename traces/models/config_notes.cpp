@@ -141,6 +141,12 @@ bool has_long_rope(Fields& root) {
 
 }  // namespace
 
+bool has_mxfp4_weights(Fields& root) {
+  const auto object = root.find("quantization_config");
+  return root.text_or("model_type", "") == "gpt_oss" && object &&
+         object->kind() == JsonKind::Object && object->text_or("quant_method", "") == "mxfp4";
+}
+
 void note_what_was_not_read(Fields& root, Model& model) {
   if (root.boolean_or("gradient_checkpointing", false))
     model.notes.emplace_back(
@@ -149,6 +155,9 @@ void note_what_was_not_read(Fields& root, Model& model) {
     model.notes.emplace_back(
         "rope_scaling 'longrope' is planned as plain rotation: its factors change values, not "
         "bytes");
+  if (has_mxfp4_weights(root))
+    model.notes.emplace_back(
+        "weights in MXFP4 are made whole for training (Mxfp4Config(dequantize=True)): planned so");
   const std::vector<std::string_view> asked = root.asked();
   constexpr std::size_t most = 20;
   std::vector<std::string> unread;

@@ -208,6 +208,7 @@ constexpr std::array readers = {
     Reader{"qwen2_moe", "Qwen2Moe", read_qwen2_moe},
     Reader{"qwen3_moe", "Qwen3Moe", read_qwen3_moe},
     Reader{"olmoe", "Olmoe", read_olmoe},
+    Reader{"gpt_oss", "GptOss", read_gpt_oss},
     Reader{"t5", "T5", read_t5},
     Reader{"bart", "Bart", read_bart},
     Reader{"whisper", "Whisper", read_whisper},
@@ -266,7 +267,8 @@ std::vector<Inner> models_inside(const JsonView& root) {
 }
 
 void refuse_what_no_reader_models(Fields& root) {
-  refuse(root, "quantization_config", "weights in few bits; remove it to plan for whole ones");
+  if (!has_mxfp4_weights(root))
+    refuse(root, "quantization_config", "weights in few bits; remove it to plan for whole ones");
   for (const std::string_view key : {"num_local_experts", "num_experts"})
     if (std::ranges::find(root.asked(), key) == root.asked().end())
       refuse(root, key, "a mixture of experts in this family; give a dense model");

@@ -155,6 +155,20 @@ struct View {
   const AttentionConfig* tables = nullptr;  ///< whose rotary tables serve here, too
 };
 
+// gpt-oss' attention and experts are those of transformers.
+void require_known_parts(const TraceBuilder& b, const DecoderConfig& config) {
+  if (config.experts.is_clamped && b.framework().grouped_experts)
+    throw UsageError(fmt::format(
+        "--framework {}: clamped experts with biases, as {} has them, are not known in its layers "
+        "(take {})",
+        b.framework().name, b.trace().model, default_framework));
+  const Attention kernel = b.step().attention.value_or(Attention::Math);
+  if (config.has_sinks && (kernel == Attention::Flash || kernel == Attention::MemoryEfficient))
+    throw UsageError(
+        fmt::format("--attention: {}'s sinks are in transformers' own attention alone (take math)",
+                    b.trace().model));
+}
+
 // The tables and the mask have the dtype of the residual stream, so autocast's 16-bit q and k come
 // out of the rotation in fp32.
 AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::int64_t tokens,
@@ -186,10 +200,13 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
       .head_gain = gain_of(config.norm),
       .head_norm_epsilon = config.epsilon,
       .query_factor = config.query_factor,
+      .has_sinks = config.has_sinks,
       .score_factor = config.score_factor,
       .out_dropout = config.drops_inside ? b.dropout_probability(config.residual_dropout) : 0,
       .score_cap = config.score_cap,
       .out_name = "o"};
+  require_known_parts(b, config);
+  if (config.has_sinks) attention.calls_sdpa = false;
   if (config.latent.key_rank > 0) attention.value_width = config.latent.value_width;
   const bool is_own =
       config.own_attention && (config.plain_scores || !b.framework().shared_attention);
@@ -210,7 +227,7 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
   const bool turns = !config.learned_positions || config.latent.key_rank > 0;
   if (!turns || !config.has_positions) return attention;
   const std::int64_t turning = config.rotary_width ? config.rotary_width : config.head_width;
-  const bool once = config.turn == HeadTurn::SpreadNeighbours;
+  const bool once = config.tables_are_halves || config.turn == HeadTurn::SpreadNeighbours;
   const Shape table = {tokens, once ? turning / 2 : turning};
   const bool is_rounded_later = config.latent.turn == LatentTurn::Called;
   const DType kept = config.rotates_in_fp32 || is_rounded_later ? DType::Float32 : stream;

@@ -75,6 +75,7 @@ TensorId mlp(TraceBuilder& builder, const std::string& name, TensorId x, const M
 enum class RouterForm : std::uint8_t {
   Softmax,
   SigmoidOfGroups,  ///< each expert by itself, of the groups with the best two (DeepSeek-V3)
+  SoftmaxOfPicked,  ///< softmax of the best scores, which have a bias (gpt-oss)
   SoftmaxSorted,    ///< tokens are sorted by expert, and weighted when all have answered (V2)
 };
 
@@ -114,6 +115,8 @@ struct ExpertsConfig {
   bool is_gated = true;           ///< … the MLP of each; else plain (Nemotron 3)
   bool wide_router = false;       ///< … its router computes in fp32 (--moe-router-dtype)
   std::int64_t latent = 0;        ///< width of what experts read and write; 0: the model's
+  bool is_clamped = false;        ///< gate and up lie beside each other, are clamped, and have
+                                  ///< biases, as all products do (gpt-oss)
   RouterForm router = RouterForm::Softmax;
   std::int64_t groups = 1, best_groups = 1;  ///< experts are picked from the best groups
 

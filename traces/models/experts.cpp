@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "traces/models/decoder_parts.h"
+#include "traces/models/clamped_experts.h"
 
 namespace tidemark {
 namespace {
@@ -203,6 +203,7 @@ TensorId mixture_of_experts(TraceBuilder& b, const std::string& name, TensorId x
   const bool is_cut = mesh.gpus() > mesh[Axis::Data] || mesh.experts > 1;
   if (b.framework().packed_experts && !is_cut)
     return packed_experts(b, name, x, config, activation);
+  if (config.is_clamped) return clamped_experts(b, name, x, config);
   if (config.router == RouterForm::SoftmaxSorted)
     return sorted_experts(b, name, x, config, activation);
   b.begin_function();

@@ -239,10 +239,12 @@ struct DecoderConfig {
   bool broadcasts_keys = false;            ///< as in AttentionConfig
   bool plain_scores = false;  ///< a mask for each sample, softmax in their own dtype (Falcon)
   bool own_loss = false;  ///< up to transformers 4.47, which calls logits in fp32 alike (Mistral)
-  bool sums_from_left = false;  ///< x + F, then + G, of parallel branches (Cohere)
-  bool drops_sum = false;       ///< residual_dropout of both parallel branches together
-  bool mlp_in_block = false;    ///< the block calls fc1 and fc2 itself (OPT)
-  bool drops_inside = false;    ///< … of each branch before it returns (StarCoder2)
+  bool sums_from_left = false;     ///< x + F, then + G, of parallel branches (Cohere)
+  bool has_sinks = false;          ///< as in AttentionConfig, whose code is not PyTorch's then
+  bool tables_are_halves = false;  ///< a column per pair (gpt-oss)
+  bool drops_sum = false;          ///< residual_dropout of both parallel branches together
+  bool mlp_in_block = false;       ///< the block calls fc1 and fc2 itself (OPT)
+  bool drops_inside = false;       ///< … of each branch before it returns (StarCoder2)
   BlockNames names = BlockNames::None;
   bool packed_qkv = false;
   Unpacking unpacking = Unpacking::Split;

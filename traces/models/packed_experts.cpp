@@ -5,7 +5,7 @@
 // no autocast. What picks, sorts and multiplies are opaque ops.
 #include <array>
 
-#include "traces/models/decoder_parts.h"
+#include "traces/models/clamped_experts.h"
 
 namespace tidemark {
 namespace {
@@ -90,6 +90,10 @@ struct PackedMixture {
   // The logits are returned, too, and have a name in the block.
   Picked pick(TensorId rows) const {
     const std::string router = name + ".router";
+    if (config.router == RouterForm::SoftmaxOfPicked) {
+      const auto [shares, experts] = softmax_of_picked(b, router, rows, config);
+      return {shares, experts};
+    }
     const bool is_deepseeks = config.router != RouterForm::Softmax;
     const TensorId table = b.parameter(router + ".weight", {config.count, b.shape(rows)[1]});
     TensorId read = rows, wide = table;
@@ -158,7 +162,7 @@ struct PackedMixture {
   /// Visits in the order of their experts.
   struct Visits {
     TensorId order;  ///< which each is
-    TensorId rows, weights;
+    TensorId experts, rows, weights;
     TensorId ends;  ///< of each expert's
   };
 
@@ -180,7 +184,26 @@ struct PackedMixture {
     const TensorId whole = b.local(ints(".experts.int", experts, visits, "aten::_to_copy"));
     const TensorId counts = b.local(ints(".counts", whole, config.count, "aten::histc"));
     const TensorId ends = b.local(ints(".ends", counts, config.count, "aten::cumsum"));
-    return {order, found, weights, ends};
+    return {order, experts, found, weights, ends};
+  }
+
+  // What is added in place to each visit is looked up for all first, and has a name.
+  TensorId biased(const std::string& suffix, TensorId y, TensorId experts, TensorId& named) const {
+    const Shape s = b.shape(y);
+    const TensorId bias = b.parameter(name + suffix + ".bias", {config.count, s[1]});
+    named = b.next_local(named, looked_up(suffix + ".biases", bias, experts, s));
+    return b.add_in_place(name + suffix + ".sum", y, named);
+  }
+
+  // gpt-oss'.
+  TensorId clamped(const Visits& visits, std::int64_t width) const {
+    const auto product_of = [&](const char* which, TensorId x, std::int64_t out) {
+      return product(std::string(".experts.") + which, x, visits.ends, out);
+    };
+    TensorId biases = no_tensor;
+    TensorId y = product_of("gate_up", visits.rows, 2 * config.width);
+    y = clamped_swiglu(b, name + ".experts", biased(".experts.gate_up", y, visits.experts, biases));
+    return biased(".experts.down", product_of("down", y, width), visits.experts, biases);
   }
 
   TensorId gated(TensorId both) const {
@@ -206,9 +229,8 @@ struct PackedMixture {
     return b.cast(name + ".routed.round", b.local(y), dtype);
   }
 
-  TensorId routed(TensorId rows, const Picked& picked) const {
-    b.begin_function();
-    const Visits visits = sorted(rows, picked);
+  TensorId answers(const Visits& visits, std::int64_t width) const {
+    if (config.is_clamped) return clamped(visits, width);
     TensorId y = no_tensor;
     if (config.is_gated) {
       y = gated(product(".experts.gate_up", visits.rows, visits.ends, 2 * config.width));
@@ -216,7 +238,13 @@ struct PackedMixture {
       y = product(".experts.up", visits.rows, visits.ends, config.width);
       y = tidemark::activation(b, name + ".experts", y, activation);
     }
-    y = b.local(product(".experts.down", y, visits.ends, b.shape(rows)[1]));
+    return product(".experts.down", y, visits.ends, width);
+  }
+
+  TensorId routed(TensorId rows, const Picked& picked) const {
+    b.begin_function();
+    const Visits visits = sorted(rows, picked);
+    TensorId y = b.local(answers(visits, b.shape(rows)[1]));
     y = weighted_sum(y, visits, b[rows].dtype);
     b.end_function();
     return y;

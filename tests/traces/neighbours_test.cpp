@@ -101,6 +101,17 @@ TEST(Neighbours, HaveTheDefaultsOfTheirClasses) {
   EXPECT_EQ(cohere2.still_every, 4);
 }
 
+// Files of transformers 5 say it among the rotation's parameters.
+TEST(Neighbours, TheShareThatTurnsStandsInEitherPlace) {
+  constexpr std::string_view nested =
+      R"("rope_parameters": {"rope_theta": 10000.0, "partial_rotary_factor": 0.25})";
+  EXPECT_EQ(read(fmt::format(R"({{"model_type": "glm4", {}}})", nested)).rotary_width, 32);
+  EXPECT_EQ(read(R"({"model_type": "glm4", "partial_rotary_factor": 0.25})").rotary_width, 32);
+  EXPECT_EQ(read(fmt::format(R"({{"model_type": "phi", {}}})", nested)).rotary_width, 16);
+  EXPECT_THAT(error_of(fmt::format(R"({{"model_type": "cohere", {}}})", nested)),
+              HasSubstr("rotating a part of each head is not modelled for this family"));
+}
+
 // cos[..., : d / 2].repeat_interleave(2): what both nodes keep is new memory in each layer.
 TEST(Neighbours, EachLayerOfGlmSpreadsItsTables) {
   const Trace trace = trace_of(small(R"("model_type": "glm4", "head_dim": 8)"));

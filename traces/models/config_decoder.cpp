@@ -27,12 +27,20 @@ std::int64_t key_heads(Fields& root, const DecoderConfig& config, const Kin& kin
   return heads;
 }
 
+// transformers 5 writes the share of a head that turns beside the base of its angles.
+double usual_share(Fields& root, std::string_view key, double usual) {
+  const auto parameters = root.find("rope_parameters");
+  const bool has_members = parameters && parameters->kind() == JsonKind::Object;
+  return has_members ? parameters->number_or(key, usual, 0, 1) : usual;
+}
+
 void read_rotary(Fields& root, DecoderConfig& config, const Kin& kin) {
   config.rotary = rotary(root, config.positions, kin.usual.rotary.theta);
   constexpr std::string_view key = "partial_rotary_factor";
+  const double share = usual_share(root, key, kin.rotary_share.value_or(1));
   if (kin.rotary_share)
-    config.rotary_width = rotary_part(root, key, *kin.rotary_share, config.head_width);
-  else if (root.number_or(key, 1, 0, 1) != 1)
+    config.rotary_width = rotary_part(root, key, share, config.head_width);
+  else if (root.number_or(key, share, 0, 1) != 1)
     fail_at(root, key, "rotating a part of each head is not modelled for this family; use 1");
   if (config.head_width % 2 != 0)
     fail_at(root, "head_dim",

@@ -140,6 +140,12 @@ TEST(ConfigReader, LaterFamiliesHaveTheDefaultsOfTheirClasses) {
       read<DecoderConfig>(R"({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1})");
   EXPECT_EQ(further.further_tokens, 1);
   EXPECT_FALSE(further.repeats_further);
+  // Kimi K2 (arXiv 2507.20534) is DeepSeek-V3 with other sizes, and its file names that one's
+  // class.
+  const auto kimi = read<DecoderConfig>(R"({"model_type": "kimi_k2", "n_routed_experts": 384,
+      "n_group": 1, "topk_group": 1, "architectures": ["DeepseekV3ForCausalLM"]})");
+  EXPECT_EQ(kimi.family, "deepseek-v3");
+  EXPECT_EQ(kimi.experts.count, 384);
   const auto plain = read<DecoderConfig>(R"({"model_type": "deepseek_v3", "q_lora_rank": null})");
   EXPECT_EQ(plain.latent.query_rank, 0);
 }
@@ -349,7 +355,8 @@ INSTANTIATE_TEST_SUITE_P(
             "starcoder2, mixtral, "
             "qwen2_moe, qwen3_moe, olmoe, gpt_oss, t5, bart, whisper, falcon, modernbert, "
             "deberta-v2, "
-            "deepseek_v2, deepseek_v3, glm4_moe, nemotron_h, clip_text_model, clip_vision_model, "
+            "deepseek_v2, deepseek_v3, kimi_k2, glm4_moe, nemotron_h, clip_text_model, "
+            "clip_vision_model, "
             "siglip_text_model, "
             "siglip_vision_model); tidemark capture config.json takes any that the installed "
             "transformers has"},

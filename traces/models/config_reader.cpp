@@ -217,6 +217,7 @@ constexpr std::array readers = {
     Reader{"deberta-v2", "DebertaV2", read_deberta},
     Reader{"deepseek_v2", "DeepseekV2", read_deepseek_v2},
     Reader{"deepseek_v3", "DeepseekV3", read_deepseek_v3},
+    Reader{"kimi_k2", "DeepseekV3", read_deepseek_v3},
     Reader{"glm4_moe", "Glm4Moe", read_glm4_moe},
     Reader{"nemotron_h", "NemotronH", read_nemotron_h},
     Reader{"clip_text_model", "CLIPText", read_clip_text},

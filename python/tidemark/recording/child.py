@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace) -> None:
     import torch
 
     from . import (accumulation, compiled, convolutions, document, exported, history, hooks, host, kernels, loaders,
-                   loops, replicas, scripted, step, streams, values, watching)
+                   loops, replicas, saves, scripted, step, streams, values, watching)
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -147,11 +147,13 @@ def run(arguments: argparse.Namespace) -> None:
     scripted.install()
     exported.install()
     watching.install()
+    saves.install()
     accumulation.learn()
     asked = history.History()
     with values.Values():
         with torch.device("cuda"):
             returned = what_to_run(arguments)
+        saves.step_runs()
         if loops.is_own_step(returned):
             made, recording, batch = loops.captured(returned, arguments, asked)
         else:

@@ -277,6 +277,9 @@ def watched_modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None
 
 
 def note_what_is_there(recorder: Recorder, step: Step, optimizer: Optimizers) -> dict[int, int]:
+    """Once garbage is gone: what is in a circle of it (of a weight's storage, say, as pickling makes one)
+    is said to be gone when that is collected, whether or not others have it."""
+    gc.collect()
     leaves = {}
     for name, parameter in ((name, plain(x)) for name, x in step.model.named_parameters()):
         recorder.there_before(parameter, compiled.plain_name(name), "parameter",
@@ -306,7 +309,6 @@ def note_gradient(recorder: Recorder, tensor: torch.Tensor, name: str) -> None:
 def note_constants(recorder: Recorder) -> None:
     """All that variables hold besides: averaged weights, teachers, states that hooks update. What
     nobody but C++ holds, as a wrapper's buckets, is no variable's."""
-    gc.collect()
     found = [value for value in tensors_there() if not is_fake(value) and
              value.layout == torch.strided and value.device.type == "cuda" and
              not torch._C._functorch.is_functorch_wrapped_tensor(value) and

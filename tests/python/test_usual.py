@@ -100,6 +100,67 @@ def with_arguments():
     assert sys.argv[1:] == ["--rows", "4", "--", "-o"], sys.argv
     return pair()
 
+class Inside(nn.Module):
+    """Enters autocast itself, as a model that Accelerate has prepared does."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(32, 32) for _ in range(2))
+
+    def forward(self, x):
+        with torch.autocast("cuda", torch.bfloat16):
+            for layer in self.layers:
+                x = layer(x).relu()
+        return x.float().square().mean()
+
+def inside():
+    return Inside(), torch.zeros(6, 4, 32)
+
+def loop(model, forward):
+    model = model.cuda()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    def step():
+        forward(model).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
+def inside_loop():
+    return loop(Inside(), lambda model: model(x=torch.zeros(6, 4, 32, device="cuda")))
+
+def halved():
+    torch.set_float32_matmul_precision("high")
+    x = torch.zeros(6, 32).half()
+    return loop(nn.Linear(32, 32).half(), lambda model: model(x).float().mean())
+
+def of_tf32():
+    torch.set_float32_matmul_precision("high")
+    return loop(nn.Linear(32, 32), lambda model: model(torch.zeros(6, 32, device="cuda")).mean())
+
+class Adapted(nn.Module):
+    """Adapters of fp32 on a base of 16 bits."""
+
+    def __init__(self):
+        super().__init__()
+        self.base = nn.Linear(64, 64).bfloat16().requires_grad_(False)
+        self.down, self.up = nn.Linear(64, 2, bias=False), nn.Linear(2, 64, bias=False)
+
+    def forward(self, x):
+        return self.base(x) + self.up(self.down(x.float())).to(x.dtype)
+
+def adapted():
+    x = torch.zeros(6, 64).bfloat16()
+    return loop(Adapted(), lambda model: model(x).float().mean())
+
+def no_products():
+    return loop(nn.LayerNorm(32).bfloat16(), lambda model: model(torch.zeros(6, 32).bfloat16().cuda()).float().mean())
+
+def compiled_loss():
+    x = torch.zeros(6, 32)
+    def forward(model):
+        return torch.compile(lambda x: model(x).mean())(x)
+    return loop(nn.Linear(32, 32), forward)
+
 def of_numpy():
     return Net(), (numpy.zeros((4, 8), dtype="int64"), IDS)
 '''
@@ -163,6 +224,15 @@ class Usual(test_capture.CaptureTest):
         of_file = self.run_python("-m", "tidemark.capture", "pkg/train.py:pair", "-o", "step.trace.json")
         self.assertIn("no known parent package; from the folder that holds the package, capture it by its "
                       "module's name, as package.train:FUNCTION", of_file.stderr)
+
+    def test_the_precision_is_what_products_compute_in(self):
+        for function, precision in (("inside", "amp-bf16"), ("inside_loop", "amp-bf16"), ("adapted", "bf16"),
+                                    ("halved", "amp-fp16"), ("of_tf32", "tf32"), ("no_products", "bf16")):
+            self.assertEqual(self.captured(function)["step"]["precision"], precision, function)
+
+    def test_samples_of_what_is_called_by_keyword_or_is_compiled(self):
+        for function in ("inside_loop", "compiled_loss"):
+            self.assertEqual(self.captured(function)["step"]["batch"], 6, function)
 
     def test_arrays_of_numpy_are_no_tensors(self):
         self.refused("of_numpy", "numpy ndarray.*torch.from_numpy")

@@ -12,8 +12,6 @@ from .optimizers import checked
 from .replicas import without_wrappers
 from .watching import End, Watcher
 
-AMP = {torch.bfloat16: "amp-bf16", torch.float16: "amp-fp16"}
-
 
 @dataclasses.dataclass
 class Cast:
@@ -21,26 +19,14 @@ class Cast:
 
     models: list[torch.nn.Module] = dataclasses.field(default_factory=list)
     optimizers: list[Any] = dataclasses.field(default_factory=list)
-    autocast: torch.dtype | None = None
 
     def saw_module(self, module: torch.nn.Module) -> None:
         if all(module is not known for known in self.models):
             self.models.append(module)
-        if torch.is_autocast_enabled():
-            self.autocast = torch.get_autocast_gpu_dtype()
 
     def saw_optimizer(self, optimizer: Any) -> None:
         if all(optimizer is not known for known in self.optimizers):
             self.optimizers.append(optimizer)
-
-    def precision(self) -> str:
-        if self.autocast:
-            return AMP.get(self.autocast, "fp32")
-        floats = [p.dtype for model in self.models for p in model.parameters()
-                  if p.is_floating_point()]
-        if floats and all(dtype is torch.bfloat16 for dtype in floats):
-            return "bf16"
-        return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "fp32"
 
     def as_step(self) -> step.Step:
         """One module that has all of them."""
@@ -57,7 +43,7 @@ class Cast:
                     name += "_"
                 names[name] = model
             whole = torch.nn.ModuleDict(names)
-        return step.Step(whole, (), precision=self.precision(), replicas=replicas)
+        return step.Step(whole, (), replicas=replicas)
 
     def loose_weights(self) -> list[torch.nn.Module]:
         """Of no module, which optimizers update: a temperature, a prompt."""

@@ -58,6 +58,7 @@ class Region:
         result = function(*args, **kwargs)
         flops = flops_of(function, args, kwargs, result)
         self.flops += flops or 0
+        recorder.products.note(flops, args)
         self.knows_flops = self.knows_flops or flops is not None
         made = recorder.on_device(result)
         for tensor in made:

@@ -93,7 +93,7 @@ def record(run: Callable[[], Any],
     recordings = [each.recording(whole, len(optimizers.trained)) for each in passes]
     for recording, figures in zip(recordings, measured):
         recording.measured, recording.calls, recording.order = figures, calls, history.order
-    return whole, recordings, [each.batch for each in passes]
+    return whole, recordings, [each.samples() for each in passes]
 
 
 def is_own_step(returned: Any) -> bool:

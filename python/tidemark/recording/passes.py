@@ -23,7 +23,7 @@ from .watching import End, Watcher, refuse
 class Pass:
     recorder: Recorder
     graph: Graph
-    batch: int = 1
+    batch: int | None = None  # samples, as the first module has them that is called with any
     leaves: dict[int, int] = dataclasses.field(default_factory=dict)
     saved: dict[int, int] = dataclasses.field(default_factory=dict)
     loss: Reference | None = None
@@ -33,6 +33,13 @@ class Pass:
     stepped: list[Any] = dataclasses.field(default_factory=list)  # optimizers
     update: step.Update | None = None
     live: int = 0  # bytes of storages when its update seemed to be over
+
+    def samples(self) -> int:
+        """Of functions that no module is, and that are compiled, as the first input has them that is read."""
+        reads = (read for each in self.recorder.operations for read in each.reads
+                 if read.shape and self.recorder.storages[read.storage].category == "input")
+        first = next(reads, None)
+        return self.batch or (first.shape[0] if first else 1)
 
     def close(self, optimizers: Optimizers) -> None:
         """Its update is over."""
@@ -160,8 +167,8 @@ class Writer(TorchDispatchMode, Watcher):
             self.begin()
         at = self.passes[-1]
         given = [x for x in tree_leaves(inputs) if isinstance(x, torch.Tensor)]
-        if not at.recorder.modules and given and given[0].dim() and at.batch == 1:
-            at.batch = given[0].shape[0]
+        if at.batch is None:
+            at.batch = next((x.shape[0] for x in given if x.dim()), None)
         at.recorder.enter_module(self.names.get(module, type(module).__name__), given)
 
     def checkpoint_called(self) -> None:

@@ -22,6 +22,7 @@ from .hooks import is_packing
 from .leaves import tensors_in
 from .lines import Lines
 from .outstayed import Outstayed
+from .products import Products
 
 ATEN = torch.ops.aten
 NO_NODE = -1
@@ -247,6 +248,7 @@ class Recorder(TorchDispatchMode):
         self.not_asked: set[int] = set()  # parameters that no gradient is asked of
         self.convolution_scratch = 0  # the most that one takes beside what it makes
         self.stretch = Stretch(0, 0, 0, 0)
+        self.products = Products()
         self.loss: Reference | None = None
         self.loss_before: int | None = None  # of the pass before, where that is one number
         self.left: list[int] = []  # storages of the forward that are there when the update begins
@@ -366,6 +368,7 @@ class Recorder(TorchDispatchMode):
         operation.launches = convolutions.launches_of(function, args, self.launches() - started)
         operation.flops = flops_of(function, args, kwargs, result)
         self.note_convolution(function, operation.peak - operation.after)
+        self.products.note(operation.flops, args)
         return result
 
     def note_convolution(self, function: Any, scratch: int) -> None:

@@ -23,6 +23,7 @@ from .hooks import on_saved_tensors
 from .lines import Lines, Whose
 from .losses import loss_of
 from .optimizers import Optimizers, make_optimizers
+from .products import precision_of
 from .recorder import NO_NODE, Operation, Recorder, Reference, is_fake, plain
 from .replicas import without_wrappers
 from .sharded_calls import Replicas
@@ -436,7 +437,7 @@ def recording_of(step: Step, recorder: Recorder, graph: Graph, measured: Measure
     state = state_of(recorder, step.model)
     state |= let_go(recorder, graph)
     saved = {number: size for number, size in saved.items() if number not in state}
-    return Recording(recorder, graph, measured, update, last, step.precision, leaves, saved,
+    return Recording(recorder, graph, measured, update, last, precision_of(recorder.products, parameters), leaves, saved,
                      versions, framework(), sum(p.numel() for p in parameters),
                      sum(p.numel() for p in parameters if p.requires_grad), step.replicas)
 

@@ -31,9 +31,10 @@ __all__ = ["Answer", "CaptureError", "Comparison", "Difference", "Explanation", 
 
 def capture(model: Any, batch: Any, *, loss: Callable[..., Any] | None = None,
             optimizer: Any = "adamw", precision: str = "fp32", device: str | None = None,
-            sm: int | None = None, output: str | pathlib.Path = "step.trace.json",
+            sm: int | None = None, output: str | pathlib.Path | None = None,
             beside_gpu: bool = False) -> pathlib.Path:
-    """Writes the trace of one training step; returns its path.
+    """Writes the trace of one training step; returns its path, which is `output`, or lies in a folder
+    that goes with this process.
 
     `batch` is what the model is called with: keywords if it is a mapping, arguments if it is a tuple
     or list. `loss` takes the model's output, or that and the batch; without it the output is the
@@ -46,5 +47,5 @@ def capture(model: Any, batch: Any, *, loss: Callable[..., Any] | None = None,
     """
     from .recording import parent
 
-    return parent.capture_objects(model, batch, loss, optimizer, precision, device, sm,
-                                  pathlib.Path(output), beside_gpu)
+    path = parent.path_of_its_own(model) if output is None else pathlib.Path(output)
+    return parent.capture_objects(model, batch, loss, optimizer, precision, device, sm, path, beside_gpu)

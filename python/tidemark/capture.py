@@ -6,7 +6,7 @@ import argparse
 import pathlib
 import sys
 
-from .recording import parent
+from .recording import ends, parent
 from .recording.errors import CaptureError
 from .recording.options import add_config_options, behind_dashes
 
@@ -41,6 +41,8 @@ def main(argv: list[str] | None = None) -> int:
     except CaptureError as error:
         print(f"tidemark capture: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return ends.INTERRUPTED
 
 
 if __name__ == "__main__":

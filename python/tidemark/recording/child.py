@@ -11,6 +11,7 @@ import sys
 import warnings
 from typing import Any
 
+from . import ends
 from .errors import CaptureError
 from .options import add_config_options, behind_dashes
 from .target import is_config, is_program, module_in, script_and_name
@@ -98,6 +99,8 @@ def place_of(error: BaseException, script: str) -> str:
         whose, path = lines.place(name)
         if name.startswith(folder):
             found = f"{name}:{at.tb_lineno}: "
+        elif whose is Whose.USERS:
+            found = f"{path}:{at.tb_lineno}: "
         elif whose is Whose.PACKAGE:
             in_package = f"{path}:{at.tb_lineno}: "
         at = at.tb_next
@@ -195,13 +198,18 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sm", type=int, default=80)
     parser.add_argument("--measured")
     add_config_options(parser)
+    parser.add_argument("--died-at")
     argv, script_arguments = behind_dashes(argv)
     arguments = parser.parse_args(argv)
     arguments.script_arguments = script_arguments
+    ends.install(arguments.died_at)
     try:
         run(arguments)
     except CaptureError as error:
         print(f"tidemark capture: {error}", file=sys.stderr)
+        return 1
+    except (SystemExit, KeyboardInterrupt) as error:
+        print(f"tidemark capture: {place_of(error, script_of(arguments))}{ends.said_by(error)}", file=sys.stderr)
         return 1
     except Exception as error:  # of the user's code, or of what PyTorch does with it
         import traceback
@@ -210,11 +218,14 @@ def main(argv: list[str]) -> int:
             traceback.print_exc()
         from .faults import said_by
 
-        script = arguments.target.rpartition(":")[0] or arguments.target
-        place = place_of(error, script) or place_of_function(arguments.target)
+        place = place_of(error, script_of(arguments)) or place_of_function(arguments.target)
         print(f"tidemark capture: {place}{said_by(error)} (TIDEMARK_TRACEBACK=1 shows where)", file=sys.stderr)
         return 1
     return 0
+
+
+def script_of(arguments: argparse.Namespace) -> str:
+    return arguments.target.rpartition(":")[0] or arguments.target
 
 
 if __name__ == "__main__":

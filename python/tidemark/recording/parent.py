@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import functools
+import itertools
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
 from typing import Any
 
-from . import stand_in
+from . import ends, stand_in
 from .errors import CaptureError
 from .options import check_config_options, typed
 from .target import check_target
 
 DEFAULT_DEVICE = "a100-80gb"
+OURS = "tidemark capture: "
+MOST_SAID = 1 << 14  # characters
+_count = itertools.count(1)
 PACKAGE = pathlib.Path(__file__).parent.parent
 
 
@@ -66,31 +70,45 @@ def check_machine(beside_gpu: bool) -> None:
 
 
 def run_child(arguments: list[str], capability: int, multiprocessors: int | None,
-              script_arguments: list[str] | None = None) -> int:
+              keep_said: bool = False) -> tuple[int, str]:
+    """Its exit code, and, where that is asked for, the last line of what it said of itself."""
     environment = stand_in.environment(capability, multiprocessors)
     paths = [str(PACKAGE.parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     # Of a set of strings a model makes one thing after the other in the order of their hashes.
     environment.setdefault("PYTHONHASHSEED", "0")
     with tempfile.TemporaryDirectory(prefix="tidemark-") as folder:
-        arguments = [*arguments, "--sm", str(capability), "--", *(script_arguments or [])]
-        return run_in(environment | compiler_caches(folder), arguments)
+        died_at = pathlib.Path(folder) / "died_at"
+        command = [sys.executable, "-m", "tidemark.recording.child", *arguments, "--sm", str(capability),
+                   "--died-at", str(died_at)]
+        with subprocess.Popen(command, env=environment | compiler_caches(folder),
+                              stderr=subprocess.PIPE if keep_said else None) as process:
+            try:
+                said = passed_on(process.stderr) if keep_said else ""
+                code = process.wait()
+            except BaseException:
+                process.kill()
+                raise
+        if code < 0:
+            raise CaptureError(ends.death_by(-code, died_at))
+    return code, said
+
+
+def passed_on(stream: Any) -> str:
+    """Shown as it comes: in a notebook, too, which has an sys.stderr of its own."""
+    tail = ""
+    for part in iter(lambda: stream.read1(1 << 16), b""):
+        text = part.decode("utf-8", "replace")
+        sys.stderr.write(text)
+        sys.stderr.flush()
+        tail = (tail + text)[-MOST_SAID:]
+    return next((line[len(OURS):] for line in reversed(tail.splitlines()) if line.startswith(OURS)), "")
 
 
 def compiler_caches(folder: str) -> dict[str, str]:
     """Nothing that is compiled for the stand-in is found by a run on a GPU."""
     return dict(TORCHINDUCTOR_CACHE_DIR=folder, TORCHINDUCTOR_FX_GRAPH_CACHE="0",
                 TORCHINDUCTOR_AUTOGRAD_CACHE="0", TORCHINDUCTOR_COMPILE_THREADS="1")
-
-
-def run_in(environment: dict[str, str], arguments: list[str]) -> int:
-    command = [sys.executable, "-m", "tidemark.recording.child", *arguments]
-    code = subprocess.run(command, env=environment, check=False).returncode
-    if code < 0:
-        raise CaptureError(f"the process of the capture died ({signal.Signals(-code).name}): "
-                           "something asked the stand-in for more than it can answer; it is tested "
-                           "with PyTorch 2.6 and 2.9 (CUDA 12) and 2.15 (CUDA 13)")
-    return code
 
 
 def capture_script(target: str, output: pathlib.Path, options: argparse.Namespace) -> int:
@@ -102,7 +120,8 @@ def capture_script(target: str, output: pathlib.Path, options: argparse.Namespac
     for key in ("precision", "optimizer", "measured"):
         if getattr(options, key):
             arguments += [f"--{key}", getattr(options, key)]
-    return run_child(arguments, capability, count, options.script_arguments)
+    arguments += ["--", *options.script_arguments]
+    return run_child(arguments, capability, count)[0]
 
 
 def capture_objects(model: Any, batch: Any, loss: Any, optimizer: Any, precision: str,
@@ -112,6 +131,7 @@ def capture_objects(model: Any, batch: Any, loss: Any, optimizer: Any, precision
     from .replicas import without_wrappers
 
     check_machine(beside_gpu)
+    transport.require_model(model)
     capability, count = target_of(device, sm)
     model, replicas = (model, None) if exported.is_program(model) else without_wrappers(model)
     step = dict(model=model, batch=batch, loss=loss, optimizer=optimizer, precision=precision,
@@ -119,6 +139,22 @@ def capture_objects(model: Any, batch: Any, loss: Any, optimizer: Any, precision
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "step.pickle"
         path.write_bytes(transport.packed(step))
-        if run_child([str(path), "--packed", "--output", str(output)], capability, count) != 0:
-            raise CaptureError("nothing was captured; the line above says why")
+        arguments = [str(path), "--packed", "--output", str(output)]
+        code, said = run_child(arguments, capability, count, keep_said=True)
+    if code == ends.INTERRUPTED:
+        raise KeyboardInterrupt
+    if code != 0:
+        raise CaptureError(said or f"the process of the capture ended with exit code {code}")
     return output
+
+
+@functools.cache
+def folder_of_process() -> tempfile.TemporaryDirectory[str]:
+    """Goes when the process does."""
+    return tempfile.TemporaryDirectory(prefix="tidemark-")
+
+
+def path_of_its_own(model: Any) -> pathlib.Path:
+    """Of a capture that names no file: two of them are two."""
+    return pathlib.Path(folder_of_process().name) / f"{type(model).__name__}-{next(_count)}.trace.json"
+

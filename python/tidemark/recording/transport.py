@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import io
 import marshal
+import os
 import pickle
 import sys
 import types
@@ -115,11 +116,21 @@ def made_tensor(shape: Any, strides: Any, dtype: torch.dtype, requires_grad: boo
     return tensor.requires_grad_(requires_grad)
 
 
+def require_model(model: Any) -> None:
+    if isinstance(model, torch.nn.Module) or exported.is_program(model):
+        return
+    if callable(model):
+        raise CaptureError("the model is a function: need a torch.nn.Module. A function that does a whole step is "
+                           "captured from a script, `tidemark capture SCRIPT.py:FUNCTION`, where FUNCTION returns it")
+    raise CaptureError(f"the model is {type(model).__name__}; need a torch.nn.Module, or a program of torch.export")
+
+
 def packed(step: dict[str, Any]) -> bytes:
     refuse_compiled(step["model"])
     main = getattr(sys.modules.get("__main__"), "__file__", None)
+    is_file = main is not None and os.path.isfile(main)  # and not <stdin>
     file = io.BytesIO()
-    pickle.dump(dict(main=main, path=sys.path), file)
+    pickle.dump(dict(main=main if is_file else None, path=sys.path), file)
     try:
         Packer(file).dump(step)
     except (pickle.PicklingError, AttributeError, TypeError) as error:

@@ -161,6 +161,33 @@ def compiled_loss():
         return torch.compile(lambda x: model(x).mean())(x)
     return loop(nn.Linear(32, 32), forward)
 
+def data_set(**options):
+    data = torch.randn(16384, 32, **options)
+    batches = iter(DataLoader(TensorDataset(data), 64))
+    return loop(nn.Linear(32, 32), lambda model: model(next(batches)[0].cuda()).mean())
+
+def data_set_of_host():
+    return data_set(device="cpu")
+
+def first_of_data_set():
+    data = torch.zeros(16384, 32)
+    return nn.Linear(32, 32), data[:64], lambda output: output.mean()
+
+def averaged():
+    """What the update alone reads, what an evaluation does, and what is looked up in part: no data sets."""
+    model = nn.Linear(512, 512).cuda()
+    teacher = [torch.zeros_like(each) for each in model.parameters()]
+    table, held_out, places = torch.zeros(512, 512), torch.zeros(1024, 512), torch.arange(128)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    def step():
+        (model(table[:128]) + table[places]).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            torch._foreach_lerp_(teacher, list(model.parameters()), 0.1)
+            model(held_out)
+    return step
+
 def of_numpy():
     return Net(), (numpy.zeros((4, 8), dtype="int64"), IDS)
 '''
@@ -233,6 +260,19 @@ class Usual(test_capture.CaptureTest):
     def test_samples_of_what_is_called_by_keyword_or_is_compiled(self):
         for function in ("inside_loop", "compiled_loss"):
             self.assertEqual(self.captured(function)["step"]["batch"], 6, function)
+
+    def test_a_data_set_on_the_device_is_said_with_its_line(self):
+        lines = SCRIPT.split("\n")
+        for function, text, part in (
+                ("data_set", "    data = torch.randn(16384, 32, **options)", "does not read it"),
+                ("first_of_data_set", "    data = torch.zeros(16384, 32)", "reads at most 0.00781 MiB of it at once")):
+            done = self.capture(function)
+            self.assertEqual((done.returncode, done.stderr), (
+                0, f"tidemark capture: net.py:{1 + lines.index(text)}: 2 MiB made here lie on the device, and the step "
+                f"{part}: if they are the host's, as a data set, say device=\"cpu\"\n"))
+        for function in ("data_set_of_host", "averaged"):
+            done = self.capture(function)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_arrays_of_numpy_are_no_tensors(self):
         self.refused("of_numpy", "numpy ndarray.*torch.from_numpy")

@@ -132,8 +132,8 @@ def captured(made: Any, arguments: argparse.Namespace, history: Any) -> tuple[An
 def run(arguments: argparse.Namespace) -> None:
     import torch
 
-    from . import (accumulation, compiled, convolutions, document, exported, history, hooks, host, kernels, loaders,
-                   loops, replicas, saves, scripted, step, streams, values, watching)
+    from . import (accumulation, compiled, convolutions, document, exported, history, hooks, host, host_data,
+                   kernels, loaders, loops, replicas, saves, scripted, step, streams, values, watching)
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -153,18 +153,23 @@ def run(arguments: argparse.Namespace) -> None:
     saves.install()
     accumulation.learn()
     asked = history.History()
-    with values.Values():
+    origins = host_data.Origins()
+    with values.Values() as known:
+        known.seen = origins.note
         with torch.device("cuda"):
             returned = what_to_run(arguments)
+        known.seen = None
         saves.step_runs()
         if loops.is_own_step(returned):
-            made, recording, batch = loops.captured(returned, arguments, asked)
+            made, recording, batch, recorders = loops.captured(returned, arguments, asked)
         else:
             made = step.as_step(returned)
             recording, batch = captured(made, arguments, asked)
+            recorders = [recording.recorder]
     classes = {compiled.plain_name(name): type(module).__name__
                for name, module in made.model.named_modules()}
     model = getattr(made.model, "_orig_mod", made.model)
+    host_data.say(recorders, recording.recorder, origins)
     trace = document.write(recording, arguments, classes, type(model).__name__, batch)
     if arguments.measured:
         report_measured(recording, arguments.measured)

@@ -107,6 +107,7 @@ def begin(recorder: Recorder, arguments: Any) -> Region:
     operation = Operation(OPERATION, recorder.modules[-1] if recorder.modules else "")
     inputs = recorder.on_device(arguments)
     operation.reads = [recorder.reference(x) for x in inputs]
+    recorder.note_taken(OPERATION, operation.reads, [], 1)
     wanted = torch.is_grad_enabled()
     operation.wants = [wanted and x.requires_grad for x in inputs]
     operation.number = torch.autograd._get_sequence_nr() - recorder.first_node  # its node, if any

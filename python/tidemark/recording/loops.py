@@ -25,6 +25,7 @@ from .lines import Lines
 from .meter import Meter
 from .optimizers import Optimizers
 from .passes import Writer
+from .recorder import Recorder
 from .watching import watched
 
 
@@ -48,8 +49,9 @@ def run_with(run: Callable[[], Any], writer: Writer, by_hand: frozenset[int]) ->
 
 
 def record(run: Callable[[], Any],
-           history: History) -> tuple[step.Step, list[step.Recording], list[int]]:
-    """Of each kind of pass one, in the fourth step; how often it comes in `accumulate`."""
+           history: History) -> tuple[step.Step, list[step.Recording], list[int], list[Recorder]]:
+    """Of each kind of pass one, in the fourth step; how often it comes in `accumulate`. Samples, and recorders of
+    all that looked like a pass."""
     gc.collect()
     gc.disable()
     found, chance = Discovery(), Chance()
@@ -79,9 +81,10 @@ def record(run: Callable[[], Any],
         return run_with(run, Writer(whole, optimizers, inside, for_graph), by_hand)
 
     first = written(set(), for_graph=True)
-    inside = {at for last, oldest in enumerate(first.reaches) for at in range(oldest, last)}
+    inside = {at for end, oldest in enumerate(first.reaches) for at in range(oldest, end)}
     with_graphs = (written(inside, for_graph=True) if inside else first).passes
-    passes = written(inside, for_graph=False).passes
+    last = written(inside, for_graph=False)
+    passes = last.passes
     measured = meter.whole_passes(inside)
     if not len(measured) == len(with_graphs) == len(passes):
         raise CaptureError(f"the step has {len(measured)} backward passes at one time and "
@@ -93,7 +96,7 @@ def record(run: Callable[[], Any],
     recordings = [each.recording(whole, len(optimizers.trained)) for each in passes]
     for recording, figures in zip(recordings, measured):
         recording.measured, recording.calls, recording.order = figures, calls, history.order
-    return whole, recordings, [each.samples() for each in passes]
+    return whole, recordings, [each.samples() for each in passes], last.recorders
 
 
 def is_own_step(returned: Any) -> bool:
@@ -116,12 +119,12 @@ def groups_of(recordings: list[step.Recording]) -> list[list[int]]:
 
 
 def captured(run: Callable[[], Any], arguments: Any,
-             history: History) -> tuple[step.Step, step.Recording, int]:
+             history: History) -> tuple[step.Step, step.Recording, int, list[Recorder]]:
     for name in ("precision", "optimizer"):
         if getattr(arguments, name):
             raise CaptureError(f"--{name} cannot change a step of one's own: the function that "
                                "make_step returned says itself what it does")
-    whole, recordings, batches = record(run, history)
+    whole, recordings, batches, recorders = record(run, history)
     groups = groups_of(recordings)
     at = max(range(len(recordings)), key=lambda at: recordings[at].measured.most)
     number, chosen = next((i, group) for i, group in enumerate(groups) if at in group)
@@ -138,4 +141,4 @@ def captured(run: Callable[[], Any], arguments: Any,
     if len(groups) > 1:
         print(f"tidemark capture: of {len(groups)} passes of different kinds this is "
               f"number {number + 1}, which needs most memory", file=sys.stderr)
-    return whole, first, batches[chosen[0]]
+    return whole, first, batches[chosen[0]], recorders

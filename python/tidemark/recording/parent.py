@@ -79,8 +79,8 @@ def run_child(arguments: list[str], capability: int, multiprocessors: int | None
     environment.setdefault("PYTHONHASHSEED", "0")
     with tempfile.TemporaryDirectory(prefix="tidemark-") as folder:
         died_at = pathlib.Path(folder) / "died_at"
-        command = [sys.executable, "-m", "tidemark.recording.child", *arguments, "--sm", str(capability),
-                   "--died-at", str(died_at)]
+        command = [sys.executable, "-m", "tidemark.recording.child", "--sm", str(capability),
+                   "--died-at", str(died_at), *arguments]
         with subprocess.Popen(command, env=environment | compiler_caches(folder),
                               stderr=subprocess.PIPE if keep_said else None) as process:
             try:

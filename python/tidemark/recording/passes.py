@@ -80,6 +80,7 @@ class Writer(TorchDispatchMode, Watcher):
         self.inside_of_later, self.count = inside, 0  # of backwards
         self.reaches: list[int] = []  # by backward, the pass of the oldest node that it goes through
         self.passes: list[Pass] = []
+        self.recorders: list[Recorder] = []  # of those, too, that turned out to be none
         self.inside: Inside | None = None
         self.in_backward = False
         self.names = {module: compiled.plain_name(name)
@@ -116,6 +117,7 @@ class Writer(TorchDispatchMode, Watcher):
         if before is not None and not self.for_graph:
             before.close(self.optimizers)
         recorder = Recorder(nodes_made)
+        self.recorders.append(recorder)
         self.passes.append(Pass(recorder, Graph(recorder.first_node, recorder.operations)))
         self.inside = None
         if self.for_graph:

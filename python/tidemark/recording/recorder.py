@@ -26,6 +26,7 @@ from .products import Products
 
 ATEN = torch.ops.aten
 NO_NODE = -1
+CHOOSES = {f"aten::{name}" for name in ("index", "index_select", "gather", "take", "embedding")}
 UNSEEN = "unseen"  # an operation that no mode was told of
 
 
@@ -249,6 +250,7 @@ class Recorder(TorchDispatchMode):
         self.convolution_scratch = 0  # the most that one takes beside what it makes
         self.stretch = Stretch(0, 0, 0, 0)
         self.products = Products()
+        self.taken: dict[int, int] = {}  # by storage: bytes, at most, that an operation read of it
         self.loss: Reference | None = None
         self.loss_before: int | None = None  # of the pass before, where that is one number
         self.left: list[int] = []  # storages of the forward that are there when the update begins
@@ -356,6 +358,7 @@ class Recorder(TorchDispatchMode):
                              if x.device.type == "cuda" and x.numel() > 0}
         result = self.measure(operation, function, args, kwargs)
         self.note_results(operation, result)
+        self.note_taken(operation.name, operation.reads, operation.writes, operation.launches)
         operation.live = self.live
         del inputs
         return result
@@ -389,6 +392,12 @@ class Recorder(TorchDispatchMode):
         if outputs or operation.mutates or operation.kept_reads:
             self.operations.append(operation)
 
+    def note_taken(self, name: str, read: list[Reference], made: list[Reference], launches: int) -> None:
+        """Views read nothing, and what chooses reads as much as it makes."""
+        for each in read if launches else ():
+            size = sum(map(physical_bytes, made)) if name in CHOOSES else physical_bytes(each)
+            self.taken[each.storage] = max(self.taken.get(each.storage, 0), size)
+
     def begin_backward(self, loss: torch.Tensor, trained: list[Any]) -> None:
         self.phase, self.loss = "backward", self.reference(loss)
         self.live_peaks["backward"] = self.live
@@ -416,6 +425,7 @@ class Recorder(TorchDispatchMode):
         if launches or {x.storage for x in made} - {x.storage for x in read}:  # no view
             for each in read + made:
                 self.outstayed.note_used(each.storage)
+        self.note_taken(function._schema.name, read, made, launches)
         run = self.nodes.get(self.running_node)
         if node is None or run is None:
             return result
@@ -460,16 +470,19 @@ class Recorder(TorchDispatchMode):
     def record_stretch(self, function: Any, args: Any, kwargs: Any) -> Any:
         if not self.in_compiled:
             self.allocator.reset()
+        launches = self.launches()
         result = function(*args, **kwargs)
-        operands = self.on_device((args, kwargs, result))
-        self.stretch.moved += sum(physical_bytes(self.reference(x, with_source=False))
-                                  for x in operands)
+        read, made = ([self.reference(x, with_source=False) for x in self.on_device(values)]
+                      for values in ((args, kwargs), result))
+        self.stretch.moved += sum(map(physical_bytes, read + made))
+        self.note_taken(function._schema.name, read, made, self.launches() - launches)
         self.stretch.flops += flops_of(function, args, kwargs, result) or 0
         self.stretch.highest = max(self.stretch.highest, self.allocator.requested()[1])
         return result
 
     def kernel_started(self, given: list[Reference], moved: int) -> None:
         """By the user's own code, or a compiler's."""
+        self.note_taken("", given, [], 1)
         if self.region is not None:
             self.region.moved += moved
         elif self.phase in ("optimizer", "inside"):
@@ -564,6 +577,8 @@ class Recorder(TorchDispatchMode):
         self.open_group.known = len(self.storages)
         self.open_group.arguments = [self.reference(x)
                                      for x in self.on_device(tree_leaves(arguments))]
+        if kind == "script":  # whose fused kernels no mode sees
+            self.note_taken("", self.open_group.arguments, [], 1)
         return True
 
     def end_group(self, results: Any) -> None:

@@ -13,7 +13,7 @@ have as many tokens.
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, Callable
 
 import torch
 from torch.nn.parameter import is_lazy
@@ -104,6 +104,7 @@ class Values(TorchDispatchMode):
         self.twins: Any = torch.utils.weak.WeakIdKeyDictionary()
         self.masks: dict[int, torch.Tensor] = {}  # by storage: autograd hands on other tensors of it
         self.sums = accumulation.Sums()
+        self.seen: Callable[[Any, Any], None] | None = None  # is told what is given and made, before the step
 
     def twin(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -194,7 +195,10 @@ class Values(TorchDispatchMode):
         kwargs = kwargs or {}
         node = torch._C._current_autograd_node()
         if node is None:
-            return self.answered(function, args, kwargs)
+            result = self.answered(function, args, kwargs)
+            if self.seen is not None:
+                self.seen((args, kwargs), result)
+            return result
         target = self.sums.target(function, args, kwargs, node)
         if target is not None:
             self.twins.pop(target, None)

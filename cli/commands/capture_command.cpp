@@ -16,7 +16,11 @@
 namespace tidemark::cli {
 namespace {
 
-constexpr int stopped_by_ctrl_c = 128 + SIGINT;  // as shells have it
+// By Ctrl-C or kill, of which a Python that ends in order says so as shells do.
+bool is_stopped(const Ending& ending) {
+  return ending.signal != 0 || ending.exit_code == 128 + SIGINT ||
+         ending.exit_code == 128 + SIGTERM;
+}
 
 // Which device PyTorch is told of.
 std::vector<std::string> device_arguments(const Options& options) {
@@ -66,7 +70,7 @@ Result run_capture(const Options& options) {
   const std::string output = (folder.path() / "step.trace.json").string();
   const std::string python = find_python(options.python ? &*options.python : nullptr);
   const Ending ending = run_python(python, folder.path(), arguments_of(options, output));
-  if (ending.signal != 0 || ending.exit_code == stopped_by_ctrl_c)
+  if (is_stopped(ending))
     return {"", "stopped: nothing was captured\n", static_cast<ExitCode>(ending.exit_code),
             ending.signal, true};
   if (ending.exit_code != 0) throw InputError("nothing was captured; the line above says why");

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+import signal
 import sys
 
 from .recording import ends, parent
@@ -33,6 +34,7 @@ def main(argv: list[str] | None = None) -> int:
                         "which is not used")
     add_config_options(parser)
     parser.add_argument("--measured", help=argparse.SUPPRESS)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and with it the child
     argv, script_arguments = behind_dashes(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(argv)
     arguments.script_arguments = script_arguments

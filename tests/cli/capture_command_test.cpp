@@ -69,7 +69,8 @@ TEST(Capture, FailsWhereItsPythonFails) {
 // Ctrl-C, or kill: it ends as its Python does, and leaves nothing behind.
 TEST(Capture, IsStoppedWithItsPython) {
   const Folder folder;
-  for (const auto& [line, code] : {std::pair{"exit 130", 130}, std::pair{"kill -TERM $$", 143}}) {
+  for (const auto& [line, code] :
+       {std::pair{"exit 130", 130}, std::pair{"exit 143", 143}, std::pair{"kill -TERM $$", 143}}) {
     write_text(folder / "python", fmt::format("#!/bin/sh\n"
                                               "echo \"${{PYTHONPATH%%:*}}\" > {}\n{}\n",
                                               folder / "modules", line));

@@ -26,7 +26,8 @@ OpaquePass walk(const TraceBuilder& b, TensorId x, std::int64_t tensors) {
 }  // namespace
 
 std::string liger_defect(const DecoderConfig& config) {
-  const bool is_rms = config.norm < NormForm::Layer;
+  const bool is_rms = config.norm != NormForm::Layer && config.norm != NormForm::LayerNoBias &&
+                      config.norm != NormForm::LayerComposed;
   const bool is_gated =
       config.mlp_form != MlpForm::Plain &&
       (config.activation == ActivationForm::Silu || config.activation == ActivationForm::GeluTanh);

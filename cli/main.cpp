@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/freed_memory.h"
-#include "cli/commands/command_line.h"
 #include "cli/commands/child_process.h"
+#include "cli/commands/command_line.h"
 #include "cli/text/terminal.h"
 
 namespace tidemark::cli {

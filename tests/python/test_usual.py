@@ -188,6 +188,19 @@ def averaged():
             model(held_out)
     return step
 
+def asks_memory():
+    free, total = torch.cuda.mem_get_info()
+    of_device = torch.cuda.get_device_properties(0)
+    print(total, total - free - torch.cuda.memory_reserved(), of_device.total_memory == total, of_device.name)
+    large = torch.empty(48 << 30, dtype=torch.uint8)
+    print(torch.cuda.mem_get_info()[0])
+    del large
+    torch.cuda.empty_cache()
+    print(torch.cuda.mem_get_info()[0] == free)
+    torch.cuda.set_per_process_memory_fraction(0.5)
+    torch.empty(20 << 30, dtype=torch.uint8)
+    return pair()
+
 def of_numpy():
     return Net(), (numpy.zeros((4, 8), dtype="int64"), IDS)
 '''
@@ -273,6 +286,13 @@ class Usual(test_capture.CaptureTest):
         for function in ("data_set_of_host", "averaged"):
             done = self.capture(function)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_memory_and_name_of_the_device_are_told_and_limit_nothing(self):
+        done = self.capture("asks_memory", "--device", "rtx-4090")
+        self.assertEqual((done.returncode, done.stdout.splitlines()),
+                         (0, ["25250627584 0 True NVIDIA GeForce RTX 4090", "0", "True"]), done.stderr)
+        done = self.capture("asks_memory", "--sm", "89")
+        self.assertEqual(done.stdout.splitlines()[0], "1099511627776 0 True stand-in")
 
     def test_arrays_of_numpy_are_no_tensors(self):
         self.refused("of_numpy", "numpy ndarray.*torch.from_numpy")

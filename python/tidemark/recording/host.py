@@ -20,5 +20,10 @@ def install() -> None:
         lengths = lengths.cpu() if isinstance(lengths, torch.Tensor) else lengths
         return plain_pack(input, lengths, *args, **kwargs)
 
+    def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+        """A capture runs out of no memory: what a device has is told, and limits nothing."""
+
+    for module in (torch.cuda, torch.cuda.memory):
+        setattr(module, "set_per_process_memory_fraction", set_per_process_memory_fraction)
     setattr(torch.Tensor, "pin_memory", pin_memory)
     setattr(rnn, "pack_padded_sequence", pack_padded_sequence)

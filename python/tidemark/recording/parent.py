@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import itertools
 import json
@@ -30,30 +31,39 @@ def device_folders() -> list[pathlib.Path]:
     return [PACKAGE / "devices", PACKAGE.parent.parent / "simulator" / "devices"]
 
 
-def device_figures(name: str) -> tuple[int, int | None]:
-    """Compute capability, as 80, and multiprocessors."""
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """The device that the step is captured for."""
+
+    capability: int  # as 80
+    multiprocessors: int | None = None
+    memory: int | None = None  # bytes
+    title: str | None = None
+
+
+def device_figures(name: str) -> Target:
     for folder in device_folders():
         path = folder / f"{name}.json"
         if path.is_file():
             data = json.loads(path.read_text())
             capability = data["compute_capability"]["value"].replace(".", "")
-            count = data["figures"].get("sm_count", {}).get("value")
-            return int(capability), int(count) if count else None
+            figures = {key: figure["value"] for key, figure in data["figures"].items()}
+            count = figures.get("sm_count")
+            return Target(int(capability), int(count) if count else None, int(figures["capacity"]), data["title"])
     known = sorted(path.stem for folder in device_folders() for path in folder.glob("*.json"))
     raise CaptureError(f"no device named {name!r} (known: {', '.join(known) or 'none here'}; or "
                        "give its compute capability: sm=80)")
 
 
-def target_of(device: str | None, sm: int | None,
-              multiprocessors: int | None = None) -> tuple[int, int | None]:
+def target_of(device: str | None, sm: int | None, multiprocessors: int | None = None) -> Target:
     if device is not None and sm is not None:
         raise CaptureError("device and sm both say whose kernels run: give one of them")
     if sm is not None:
         if not 50 <= sm <= 200:
             raise CaptureError(f"sm {sm}: need a compute capability without its point: 75, 80, 90")
-        return sm, multiprocessors
+        return Target(sm, multiprocessors)
     if device is None and not any(folder.is_dir() for folder in device_folders()):
-        return 80, multiprocessors or 108
+        return Target(80, multiprocessors or 108)
     return device_figures(device or DEFAULT_DEVICE)
 
 
@@ -69,17 +79,16 @@ def check_machine(beside_gpu: bool) -> None:
                            "child process: --beside-gpu (beside_gpu=True) says that this is meant")
 
 
-def run_child(arguments: list[str], capability: int, multiprocessors: int | None,
-              keep_said: bool = False) -> tuple[int, str]:
+def run_child(arguments: list[str], target: Target, keep_said: bool = False) -> tuple[int, str]:
     """Its exit code, and, where that is asked for, the last line of what it said of itself."""
-    environment = stand_in.environment(capability, multiprocessors)
+    environment = stand_in.environment(target.capability, target.multiprocessors, target.memory, target.title)
     paths = [str(PACKAGE.parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     # Of a set of strings a model makes one thing after the other in the order of their hashes.
     environment.setdefault("PYTHONHASHSEED", "0")
     with tempfile.TemporaryDirectory(prefix="tidemark-") as folder:
         died_at = pathlib.Path(folder) / "died_at"
-        command = [sys.executable, "-m", "tidemark.recording.child", "--sm", str(capability),
+        command = [sys.executable, "-m", "tidemark.recording.child", "--sm", str(target.capability),
                    "--died-at", str(died_at), *arguments]
         with subprocess.Popen(command, env=environment | compiler_caches(folder),
                               stderr=subprocess.PIPE if keep_said else None) as process:
@@ -115,13 +124,13 @@ def capture_script(target: str, output: pathlib.Path, options: argparse.Namespac
     check_target(target)
     check_config_options(target, options)
     check_machine(options.beside_gpu)
-    capability, count = target_of(options.device, options.sm, options.multiprocessors)
+    for_device = target_of(options.device, options.sm, options.multiprocessors)
     arguments = [target, "--output", str(output), *typed(options)]
     for key in ("precision", "optimizer", "measured"):
         if getattr(options, key):
             arguments += [f"--{key}", getattr(options, key)]
     arguments += ["--", *options.script_arguments]
-    return run_child(arguments, capability, count)[0]
+    return run_child(arguments, for_device)[0]
 
 
 def capture_objects(model: Any, batch: Any, loss: Any, optimizer: Any, precision: str,
@@ -132,7 +141,7 @@ def capture_objects(model: Any, batch: Any, loss: Any, optimizer: Any, precision
 
     check_machine(beside_gpu)
     transport.require_model(model)
-    capability, count = target_of(device, sm)
+    for_device = target_of(device, sm)
     model, replicas = (model, None) if exported.is_program(model) else without_wrappers(model)
     step = dict(model=model, batch=batch, loss=loss, optimizer=optimizer, precision=precision,
                 replicas=replicas)
@@ -140,7 +149,7 @@ def capture_objects(model: Any, batch: Any, loss: Any, optimizer: Any, precision
         path = pathlib.Path(folder) / "step.pickle"
         path.write_bytes(transport.packed(step))
         arguments = [str(path), "--packed", "--output", str(output)]
-        code, said = run_child(arguments, capability, count, keep_said=True)
+        code, said = run_child(arguments, for_device, keep_said=True)
     if code == ends.INTERRUPTED:
         raise KeyboardInterrupt
     if code != 0:

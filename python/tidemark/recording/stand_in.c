@@ -32,6 +32,16 @@ static int multiprocessors(void) {
   }
 }
 
+/* What the device that is asked about has, which is told alone: a step of any size runs. */
+static size_t memory(void) {
+  const char* text = getenv("STAND_IN_MEMORY");
+  return text ? strtoull(text, 0, 10) : (size_t)1 << 40;
+}
+static const char* name(void) {
+  const char* text = getenv("STAND_IN_NAME");
+  return text ? text : "stand-in";
+}
+
 /* The device. Zeros would be divided by: reductions and CUB compute with these figures. */
 static const struct { enum cudaDeviceAttr key; int value; } attributes[] = {
     {cudaDevAttrWarpSize, 32},
@@ -59,11 +69,11 @@ API cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr key, int 
 API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp* p, int device) {
   (void)device;
   memset(p, 0, sizeof *p);
-  strcpy(p->name, "stand-in");
+  strncpy(p->name, name(), sizeof p->name - 1);
   p->major = capability() / 10, p->minor = capability() % 10;
   p->multiProcessorCount = multiprocessors();
   p->warpSize = 32, p->maxThreadsPerBlock = 1024, p->maxThreadsPerMultiProcessor = 2048;
-  p->totalGlobalMem = (size_t)1 << 40;
+  p->totalGlobalMem = memory();
   p->sharedMemPerBlock = 49152;
   p->sharedMemPerBlockOptin = 166912, p->sharedMemPerMultiprocessor = 167936;
   p->regsPerBlock = p->regsPerMultiprocessor = 65536;
@@ -107,7 +117,7 @@ API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 
 /* Memory: pages that nothing touches cost nothing, so a step of any size runs on a small machine. */
 /* Each time behind the last: of free blocks of one size PyTorch's allocator takes the lowest. */
-API cudaError_t cudaMalloc(void** p, size_t bytes) {
+static cudaError_t address_space(void** p, size_t bytes) {
   static const size_t granularity = (size_t)2 << 20;
   static char* next = (char*)((size_t)1 << 44);
   *p = mmap(next, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -117,10 +127,28 @@ API cudaError_t cudaMalloc(void** p, size_t bytes) {
 }
 API cudaError_t cudaHostAlloc(void** p, size_t bytes, unsigned flags) {
   (void)flags;
-  return cudaMalloc(p, bytes);
+  return address_space(p, bytes);
+}
+
+/* Of the device's memory: what is taken, and by whom. Addresses are not used again. */
+static struct { void* at; size_t bytes; }* segments;
+static size_t segment_count, taken;
+API cudaError_t cudaMalloc(void** p, size_t bytes) {
+  const cudaError_t error = address_space(p, bytes);
+  if (error != cudaSuccess) return error;
+  if ((segment_count & (segment_count - 1)) == 0)
+    segments = realloc(segments, (segment_count ? 2 * segment_count : 1) * sizeof *segments);
+  segments[segment_count].at = *p, segments[segment_count++].bytes = bytes;
+  return taken += bytes, cudaSuccess;
+}
+API cudaError_t cudaFree(void* p) {
+  for (size_t i = segment_count; i-- > 0;)
+    if (segments[i].at == p) return taken -= segments[i].bytes, segments[i].bytes = 0, cudaSuccess;
+  return cudaSuccess;
 }
 API cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  return *free = *total = (size_t)1 << 40, cudaSuccess;
+  *total = memory();
+  return *free = taken < *total ? *total - taken : 0, cudaSuccess;
 }
 /* Small copies are real: a model that looks at a mask or a flag sees what was put there. */
 static void copy(void* to, const void* from, size_t bytes) {

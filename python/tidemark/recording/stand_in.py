@@ -143,13 +143,14 @@ def has_gpu() -> bool:
     return any(pathlib.Path("/dev").glob("nvidia[0-9]*")) or os.path.exists("/dev/nvidiactl")
 
 
-def environment(capability: int, multiprocessors: int | None = None) -> dict[str, str]:
-    """For a process whose CUDA device is the stand-in."""
+def environment(capability: int, multiprocessors: int | None = None, memory: int | None = None,
+                name: str | None = None) -> dict[str, str]:
+    """For a process whose CUDA device is the stand-in. Memory and name are told, and limit nothing."""
     folder = built()
     ours = dict(LD_PRELOAD=str(folder / "libstand_in.so"), LD_LIBRARY_PATH=str(folder),
                 TIDEMARK_STAND_IN="ready", STAND_IN_SM=str(capability), CUDA_VISIBLE_DEVICES="0")
-    if multiprocessors is not None:
-        ours["STAND_IN_MULTIPROCESSORS"] = str(multiprocessors)
+    said = dict(MULTIPROCESSORS=multiprocessors, MEMORY=memory, NAME=name)
+    ours.update((f"STAND_IN_{key}", str(value)) for key, value in said.items() if value is not None)
     for key in ("LD_PRELOAD", "LD_LIBRARY_PATH"):
         if os.environ.get(key):
             ours[key] += ":" + os.environ[key]

@@ -201,6 +201,51 @@ def asks_memory():
     torch.empty(20 << 30, dtype=torch.uint8)
     return pair()
 
+def resumed():
+    def parts():
+        model = Net().cuda()
+        return model, torch.optim.AdamW(model.parameters())
+    with torch.device("cpu"):
+        trained = Net()
+        optimizer = torch.optim.AdamW(trained.parameters())
+        for weight in trained.parameters():
+            weight.grad = torch.zeros_like(weight)
+        optimizer.step()
+    torch.save([trained.state_dict(), optimizer.state_dict()], "resumed.pt")
+    model, optimizer = parts()
+    for part, state in zip((model, optimizer), torch.load("resumed.pt", map_location="cuda")):
+        part.load_state_dict(state)
+    assert model.places.tolist() == list(range(8))
+    assert next(iter(optimizer.state.values()))["step"].is_cuda
+    def step():
+        model(IDS, IDS)[1].backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
+def checked(check):
+    model, optimizer = nn.Linear(8, 8), None
+    def step():
+        check(model(torch.zeros(2, 8, device="cuda")).mean())
+    return step
+
+def divides():
+    return checked(lambda loss: 1 / loss.item())
+
+def asserts():
+    def check(loss):
+        assert loss.item() != 0, "dead"
+    return checked(check)
+
+def says_loss():
+    def check(loss):
+        if loss.item() == 0:
+            raise ValueError("the loss is 0")
+    return checked(check)
+
+def asserts_before():
+    assert not IDS.is_cuda, "no GPU"
+
 def of_numpy():
     return Net(), (numpy.zeros((4, 8), dtype="int64"), IDS)
 '''
@@ -293,6 +338,16 @@ class Usual(test_capture.CaptureTest):
                          (0, ["25250627584 0 True NVIDIA GeForce RTX 4090", "0", "True"]), done.stderr)
         done = self.capture("asks_memory", "--sm", "89")
         self.assertEqual(done.stdout.splitlines()[0], "1099511627776 0 True stand-in")
+
+    def test_an_optimizer_that_is_loaded_onto_the_device_goes_on(self):
+        self.assertEqual(self.captured("resumed")["update"]["optimizer"], "AdamW")
+
+    def test_who_asks_for_numbers_of_weights_is_told_that_they_are_zero(self):
+        hint = "; numbers that depend on weights count as zero in a capture: leave out what asks for others (TIDE"
+        for function, error in (("divides", "ZeroDivisionError: float division by zero"),
+                                ("asserts", "AssertionError: dead"), ("says_loss", "ValueError: the loss is 0")):
+            self.assertIn(error + hint, self.capture(function).stderr)
+        self.assertIn("AssertionError: no GPU (TIDE", self.capture("asserts_before").stderr)
 
     def test_arrays_of_numpy_are_no_tensors(self):
         self.refused("of_numpy", "numpy ndarray.*torch.from_numpy")

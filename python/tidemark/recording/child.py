@@ -151,6 +151,7 @@ def run(arguments: argparse.Namespace) -> None:
     exported.install()
     watching.install()
     saves.install()
+    values.install()
     accumulation.learn()
     asked = history.History()
     origins = host_data.Origins()

@@ -23,6 +23,10 @@ MIXED_DEVICES = re.compile(r"tensors to be on the same device|cpu.*cuda:0|cuda:0
 OF_DEVICES = "; what is made later, by the model, its loss or the step, needs device=\"cuda\""
 HINTS = re.compile(r" Hint: enable anomaly detection|\. This could be because the operator doesn't exist")
 OF_HIGHER_ORDER = re.compile(r"no rule registered for (?:HOP|HigherOrderOperator) (\w+) and mode")
+# Of what a step asks of numbers.
+OF_ZEROS = (ArithmeticError, AssertionError)
+SAYS_ZERO = re.compile(r"\b(loss|norm|grad\w*)\b.*(\b0\b|\bzero\b|\bnan\b|finite)", re.IGNORECASE)
+ARE_ZERO = "; numbers that depend on weights count as zero in a capture: leave out what asks for others"
 OF_NESTED = re.compile(r"NestedTensor")
 FRAME = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
@@ -47,6 +51,12 @@ def innermost(stack: str) -> str:
     return in_package
 
 
+def asks_for_numbers(error: BaseException) -> bool:
+    """Of a step that ran, by run_or_say_where()."""
+    ran = any(frame.filename == __file__ for frame in traceback.extract_tb(error.__traceback__))
+    return ran and (isinstance(error, OF_ZEROS) or SAYS_ZERO.search(str(error)) is not None)
+
+
 def said_by(error: BaseException) -> str:
     """Its type and message in one line: the last one where it tells of an error elsewhere."""
     lines = [line for line in str(error).splitlines() if line.strip()] or ["no message"]
@@ -62,7 +72,9 @@ def said_by(error: BaseException) -> str:
     if operator:
         return f"{operator[1]} is captured within torch.compile alone: torch.compile({operator[1]})(…)"
     said = f"{type(error).__name__}: {HINTS.split(lines[0].strip())[0]}"
-    return said + (OF_DEVICES if MIXED_DEVICES.search(said) else "")
+    if MIXED_DEVICES.search(said):
+        return said + OF_DEVICES
+    return said + (ARE_ZERO if asks_for_numbers(error) else "")
 
 
 def made_at(run: Callable[[], Any]) -> str:

@@ -12,6 +12,7 @@ have as many tokens.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import Any, Callable
 
@@ -38,6 +39,7 @@ CHOOSING = {ATEN.sort.default, ATEN.sort.stable, ATEN.topk.default, ATEN.max.dim
             ATEN.kthvalue.default, ATEN.median.dim, ATEN.mode.default, ATEN.cummax.default,
             ATEN.cummin.default}
 PERMUTED = {ATEN.randperm.default, ATEN.randperm.generator}
+SET = {ATEN.set_.source_Storage, ATEN.set_.source_Storage_storage_offset}
 COPIED = {ATEN._to_copy.default, ATEN.copy_.default}
 # F.ctc_loss reads lengths on the host and takes _ctc_loss with lists, but under a mode that with
 # tensors, below which the host would read what no kernel has written. Which arguments those are.
@@ -65,6 +67,12 @@ def is_shaped_by_values(function: Any) -> bool:
 
 def is_discrete(value: torch.Tensor) -> bool:
     return not (value.is_floating_point() or value.is_complex())
+
+
+def is_known_of_file(loaded: torch.Tensor) -> bool:
+    """Masks, ids and an optimizer's count of steps, and no weights."""
+    return loaded.device.type == "cuda" and loaded.numel() <= MOST_ELEMENTS and \
+        (loaded.numel() == 1 or is_discrete(loaded))
 
 
 def turns(rows: int, experts: int, slots: int) -> torch.Tensor:
@@ -96,6 +104,25 @@ def without_generator_of_host(args: Any, kwargs: Any) -> Any:
     device = args[0].device if isinstance(args[0], torch.Tensor) else kwargs.get("device")
     on_host = device is None or torch.device(device).type == "cpu"
     return kwargs if on_host else dict(kwargs, generator=None)
+
+
+_loading = False  # from a file: what is on the device is what was there
+
+
+def install() -> None:
+    """Before a user's modules import what is replaced here."""
+    plain = torch.load
+
+    @functools.wraps(plain)
+    def load(*args: Any, **kwargs: Any) -> Any:
+        global _loading
+        _loading = True
+        try:
+            return plain(*args, **kwargs)
+        finally:
+            _loading = False
+
+    torch.load = torch.serialization.load = load
 
 
 class Values(TorchDispatchMode):
@@ -232,6 +259,8 @@ class Values(TorchDispatchMode):
         result = self.run(function, args, kwargs)
         if value is None and function in COPIED:
             self.bring(args[1 if function is ATEN.copy_.default else 0], result)
+        if _loading and function in SET and is_known_of_file(result):
+            value = result.cpu()
         self.note(result, self.guessed(function, args, kwargs, result) if value is None else value)
         return result
 

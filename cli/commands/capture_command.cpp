@@ -29,8 +29,13 @@ std::vector<std::string> device_arguments(const Options& options) {
   if (!capability)
     throw UsageError(fmt::format("{} is no GPU: a capture needs one whose kernels PyTorch chooses",
                                  printable(device.name)));
-  return {"--sm", fmt::format("{}", *capability), "--multiprocessors",
-          fmt::format("{}", static_cast<std::int64_t>(device.sm_count))};
+  return {"--sm",
+          fmt::format("{}", *capability),
+          "--multiprocessors",
+          fmt::format("{}", static_cast<std::int64_t>(device.sm_count)),
+          "--memory",
+          fmt::format("{}", device.capacity.count),
+          "--title=" + device.title};
 }
 
 // As they are written in files ("bf16" for bfloat16), but optimizers, which are PyTorch's here.
@@ -52,6 +57,7 @@ std::vector<std::string> arguments_of(const Options& options, const std::string&
   for (std::string& argument : device_arguments(options)) arguments.push_back(std::move(argument));
   for (std::string& argument : step_arguments(options)) arguments.push_back(std::move(argument));
   if (options.beside_gpu) arguments.emplace_back("--beside-gpu");
+  if (options.quiet) arguments.emplace_back("--quiet");
   if (!options.program.empty()) arguments.emplace_back("--");
   arguments.insert(arguments.end(), options.program.begin(), options.program.end());
   return arguments;

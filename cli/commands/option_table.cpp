@@ -270,12 +270,22 @@ const std::vector<OptionRow>& option_table() {
 
 std::string_view long_name(const OptionRow& row) { return long_name(row.names); }
 
+namespace {
+// Of PyTorch's own optimizers, those that a capture makes by their names.
+bool is_optimizer_of_capture(const OptionRow& row, std::uint32_t verbs) {
+  return verbs == for_capture && row.names == "--optimizer";
+}
+}  // namespace
+
 std::string help_of(const OptionRow& row, std::uint32_t verbs) {
+  if (is_optimizer_of_capture(row, verbs))
+    return "adamw, adam or sgd (default adamw), where FUNCTION returns no optimizer";
   if (!row.details) return std::string(row.help);
   return fmt::format("{}: {}", row.help, row.details(verbs));
 }
 
 std::vector<std::string> choices_of(const OptionRow& row, VerbBit command) {
+  if (is_optimizer_of_capture(row, command)) return {"adamw", "adam", "sgd"};
   if (const auto* step = std::get_if<StepMember>(&row.member)) {
     const auto names = step->field->choices(), beginnings = step->field->beginnings();
     const auto& offered = names.empty() ? beginnings : names;

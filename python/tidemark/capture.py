@@ -9,7 +9,7 @@ import sys
 
 from .recording import ends, parent
 from .recording.errors import CaptureError
-from .recording.options import add_config_options, behind_dashes
+from .recording.options import OPTIMIZERS, PRECISIONS, add_config_options, behind_dashes
 
 DESCRIPTION = """Writes the trace of a training step of any PyTorch model, without a GPU.
 FUNCTION takes nothing and returns (model, batch), (model, batch, loss), (model, batch, loss,
@@ -26,14 +26,16 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sm", type=int, help="its compute capability instead: 75, 80, 90, …")
     parser.add_argument("--multiprocessors", type=int, help="how many it has; some kernels' "
                         "scratch depends on it")
-    parser.add_argument("--precision", help="fp32, tf32, bf16, amp-bf16 or amp-fp16 (default: what "
-                        "FUNCTION says, or fp32)")
-    parser.add_argument("--optimizer", help="adamw, adam or sgd (default: what FUNCTION says, or "
-                        "adamw)")
+    parser.add_argument("--precision", help=f"{', '.join(PRECISIONS)} (default: what FUNCTION says, or fp32)")
+    parser.add_argument("--optimizer", help=f"{', '.join(OPTIMIZERS)} (default: what FUNCTION says, or adamw)")
     parser.add_argument("--beside-gpu", action="store_true", help="although this machine has a GPU, "
                         "which is not used")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on a terminal")
     add_config_options(parser)
     parser.add_argument("--measured", help=argparse.SUPPRESS)
+    # Of the device, beside --sm, by the program, which knows device files.
+    parser.add_argument("--memory", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--title", help=argparse.SUPPRESS)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and with it the child
     argv, script_arguments = behind_dashes(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(argv)

@@ -43,16 +43,25 @@ TEST(Capture, HandsThePackageOnAndReadsTheTrace) {
              "while [ \"$1\" != -o ]; do shift; done\n"
              "cp " TIDEMARK_TESTS_DIR "/fuzz/corpus/trace_json/recorded.json \"$2\"\n");
   std::filesystem::permissions(folder / "python", std::filesystem::perms::owner_all);
-  const Outcome outcome = tidemark_with(
-      {"capture", "train.py:make_step", "-d", "h100", "--precision", "bfloat16", "-b", "4",
-       "--padded", "--optimizer", "adam", "--python", folder / "python", "--", "--steps", "-q"});
+  const Outcome outcome =
+      tidemark_with({"capture", "train.py:make_step", "-d", "h100", "--precision", "bfloat16", "-b",
+                     "4", "--padded", "--optimizer", "adam", "-q", "--python", folder / "python",
+                     "--", "--steps", "-q"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_NE(outcome.errors.find("-m tidemark.capture train.py:make_step -o "), std::string::npos);
-  EXPECT_NE(outcome.errors.find("--sm 90 --multiprocessors 132 --batch 4 --optimizer adam --padded "
-                                "--precision bf16 -- --steps -q\n"),
+  EXPECT_NE(outcome.errors.find("--sm 90 --multiprocessors 132 --memory 85017755648 --title=NVIDIA "
+                                "H100 SXM5 80 GB --batch 4 --optimizer adam --padded --precision "
+                                "bf16 --quiet -- --steps -q\n"),
             std::string::npos)
       << outcome.errors;
   EXPECT_NE(outcome.output.find("\"optimizer\": \"RMSprop\""), std::string::npos);
+}
+
+TEST(Capture, NamesTheOptimizersThatItMakes) {
+  const std::string help = tidemark("capture --help").output;
+  EXPECT_NE(help.find("--optimizer NAME    adamw, adam or sgd (default adamw), where FUNCTION"),
+            std::string::npos)
+      << help;
 }
 
 TEST(Capture, FailsWhereItsPythonFails) {

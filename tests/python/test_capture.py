@@ -759,6 +759,12 @@ class Capture(CaptureTest):
         self.assertIn("the loss is (8, 16, 32)", self.capture("no_loss").stderr)
         self.assertIn("no device named 'a1000'",
                       self.capture("make_step", "--device", "a1000").stderr)
+        for option, known in (("optimizer", "adamw, adam, sgd; or give a function of the parameters"),
+                              ("precision", "fp32, tf32, amp-bf16, amp-fp16, bf16")):
+            done = self.run_python("-c", "import sys; sys.modules['torch'] = None; from tidemark.capture import main; "
+                                   f"sys.exit(main(['net.py:make_step', '--{option}', 'lion-8bit']))")
+            self.assertEqual((done.returncode, done.stderr), (
+                1, f"tidemark capture: no {option} named 'lion-8bit' (known: {known})\n"))
 
     def test_what_make_step_gets_wrong_is_one_sentence(self):
         for function, problem in (

@@ -1,6 +1,7 @@
 """Scripts that end the process of their capture, and people who do. Loudly skipped without PyTorch."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -39,6 +40,10 @@ def is_killed():
     import signal
     os.kill(os.getpid(), signal.SIGKILL)
 
+def trains():
+    import torch
+    return torch.nn.Linear(8, 8), torch.zeros(2, 8), lambda y: y.mean()
+
 def waits():
     import time
     print("waits", flush=True)
@@ -72,6 +77,25 @@ class Ends(test_capture.CaptureTest):
         self.assertRegex(done.stderr, rf"^tidemark capture: net\.py:{number}: the process of the capture died here "
                          r"\(SIGSEGV\): [^\n]*\n$")
         self.assertIn("was ended (SIGKILL): by the system, where memory is short", self.capture("is_killed").stderr)
+
+    def on_a_terminal(self, *more):
+        """What a terminal is shown."""
+        ours, theirs = pty.openpty()
+        command = [self.python, "-m", "tidemark.capture", "net.py:trains", "-o", "step.trace.json", *more]
+        done = subprocess.run(command, cwd=self.path, env=self.environment, stderr=theirs)
+        os.write(theirs, b"end")
+        shown = b""
+        while not shown.endswith(b"end"):
+            shown += os.read(ours, 4096)
+        os.close(theirs), os.close(ours)
+        self.assertEqual(done.returncode, 0, shown)
+        return shown.decode().removesuffix("end").split("\r\x1b[K")
+
+    def test_a_terminal_is_shown_what_a_capture_is_at(self):
+        self.assertEqual(self.on_a_terminal(), ["", *(f"{text} …\r" for text in (
+            "importing PyTorch", "running net.py:trains", "step 1 of 4", "step 2 of 4", "step 3 of 4", "step 4 of 4",
+            "writing the trace")), ""])
+        self.assertEqual(self.on_a_terminal("--quiet"), [""])
 
     def test_an_interrupt_is_silent(self):
         command = [self.python, "-m", "tidemark.capture", "net.py:waits"]

@@ -11,7 +11,7 @@ import sys
 import warnings
 from typing import Any
 
-from . import ends
+from . import ends, progress
 from .errors import CaptureError
 from .options import add_config_options, behind_dashes
 from .target import is_config, is_program, module_in, script_and_name
@@ -130,6 +130,7 @@ def captured(made: Any, arguments: argparse.Namespace, history: Any) -> tuple[An
 
 
 def run(arguments: argparse.Namespace) -> None:
+    progress.say("importing PyTorch")
     import torch
 
     from . import (accumulation, compiled, convolutions, document, exported, history, hooks, host, host_data,
@@ -155,6 +156,7 @@ def run(arguments: argparse.Namespace) -> None:
     accumulation.learn()
     asked = history.History()
     origins = host_data.Origins()
+    progress.say("making the model" if arguments.packed else f"running {pathlib.Path(arguments.target).name}")
     with values.Values() as known:
         known.seen = origins.note
         with torch.device("cuda"):
@@ -170,6 +172,7 @@ def run(arguments: argparse.Namespace) -> None:
     classes = {compiled.plain_name(name): type(module).__name__
                for name, module in made.model.named_modules()}
     model = getattr(made.model, "_orig_mod", made.model)
+    progress.say("writing the trace")
     host_data.say(recorders, recording.recorder, origins)
     trace = document.write(recording, arguments, classes, type(model).__name__, batch)
     if arguments.measured:
@@ -205,10 +208,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--measured")
     add_config_options(parser)
     parser.add_argument("--died-at")
+    parser.add_argument("--quiet", action="store_true")
     argv, script_arguments = behind_dashes(argv)
     arguments = parser.parse_args(argv)
     arguments.script_arguments = script_arguments
     ends.install(arguments.died_at)
+    if not arguments.quiet:
+        progress.show()
     try:
         run(arguments)
     except CaptureError as error:

@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 import torch
 
-from . import compiled, held, step
+from . import compiled, held, progress, step
 from .cast import Discovery
 from .chance import Chance, are_alike, require_alike
 from .errors import CaptureError
@@ -56,6 +56,7 @@ def record(run: Callable[[], Any],
     gc.disable()
     found, chance = Discovery(), Chance()
     history.mark()
+    progress.step(1)
     with watched(found):
         run_or_say_where(run)
     cast = found.cast
@@ -69,6 +70,7 @@ def record(run: Callable[[], Any],
     compiled.free_what_compiling_left()
     history.mark()
     chance.again()
+    progress.step(2)
     with watched(meter, by_hand):
         run()
     meter.ended()
@@ -80,9 +82,11 @@ def record(run: Callable[[], Any],
         chance.again()
         return run_with(run, Writer(whole, optimizers, inside, for_graph), by_hand)
 
+    progress.step(3)
     first = written(set(), for_graph=True)
     inside = {at for end, oldest in enumerate(first.reaches) for at in range(oldest, end)}
     with_graphs = (written(inside, for_graph=True) if inside else first).passes
+    progress.step(4)
     last = written(inside, for_graph=False)
     passes = last.passes
     measured = meter.whole_passes(inside)

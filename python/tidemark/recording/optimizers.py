@@ -12,7 +12,7 @@ from .compiled import plain_name
 from .errors import CaptureError
 from .watching import refuse
 
-BY_NAME: dict[str, Callable[[Any], Any]] = {
+BY_NAME: dict[str, Callable[[Any], Any]] = {  # those of options.OPTIMIZERS
     "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
     "adam": lambda parameters: torch.optim.Adam(parameters, lr=1e-4),
     "sgd": lambda parameters: torch.optim.SGD(parameters, lr=1e-4),
@@ -79,9 +79,6 @@ def make_optimizers(model: torch.nn.Module, wanted: Any) -> Optimizers:
     if not trained:
         raise CaptureError("no parameter of the model requires a gradient: nothing is trained")
     if isinstance(wanted, str):
-        if wanted not in BY_NAME:
-            raise CaptureError(f"no optimizer named {wanted!r} (known: {', '.join(BY_NAME)}; "
-                               "or give a function of the parameters)")
         wanted = BY_NAME[wanted]
     if callable(wanted):
         wanted = wanted(trained)

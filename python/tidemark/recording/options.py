@@ -1,5 +1,5 @@
-"""Options of a config.json's step, which SCRIPT.py:FUNCTION says by what it returns, and what stands
-behind --, which is the script's. Needs no PyTorch."""
+"""What is asked for by name, options of a config.json's step, which SCRIPT.py:FUNCTION says by what it
+returns, and what stands behind --, which is the script's. Needs no PyTorch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,19 @@ import argparse
 
 from .errors import CaptureError
 from .target import is_config, is_program
+
+
+PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16")
+OPTIMIZERS = ("adamw", "adam", "sgd")
+
+
+def check_names(precision: object, optimizer: object) -> None:
+    """Before PyTorch is imported. An optimizer may be an object."""
+    if isinstance(precision, str) and precision not in PRECISIONS:
+        raise CaptureError(f"no precision named {precision!r} (known: {', '.join(PRECISIONS)})")
+    if isinstance(optimizer, str) and optimizer not in OPTIMIZERS:
+        raise CaptureError(f"no optimizer named {optimizer!r} (known: {', '.join(OPTIMIZERS)}; or give a function "
+                           "of the parameters)")
 
 
 def count(text: str) -> int:

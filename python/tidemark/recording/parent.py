@@ -16,7 +16,7 @@ from typing import Any
 
 from . import ends, stand_in
 from .errors import CaptureError
-from .options import check_config_options, typed
+from .options import check_config_options, check_names, typed
 from .target import check_target
 
 DEFAULT_DEVICE = "a100-80gb"
@@ -55,13 +55,14 @@ def device_figures(name: str) -> Target:
                        "give its compute capability: sm=80)")
 
 
-def target_of(device: str | None, sm: int | None, multiprocessors: int | None = None) -> Target:
+def target_of(device: str | None, sm: int | None, multiprocessors: int | None = None,
+              memory: int | None = None, title: str | None = None) -> Target:
     if device is not None and sm is not None:
         raise CaptureError("device and sm both say whose kernels run: give one of them")
     if sm is not None:
         if not 50 <= sm <= 200:
             raise CaptureError(f"sm {sm}: need a compute capability without its point: 75, 80, 90")
-        return Target(sm, multiprocessors)
+        return Target(sm, multiprocessors, memory, title)
     if device is None and not any(folder.is_dir() for folder in device_folders()):
         return Target(80, multiprocessors or 108)
     return device_figures(device or DEFAULT_DEVICE)
@@ -123,9 +124,12 @@ def compiler_caches(folder: str) -> dict[str, str]:
 def capture_script(target: str, output: pathlib.Path, options: argparse.Namespace) -> int:
     check_target(target)
     check_config_options(target, options)
+    check_names(options.precision, options.optimizer)
     check_machine(options.beside_gpu)
-    for_device = target_of(options.device, options.sm, options.multiprocessors)
+    for_device = target_of(options.device, options.sm, options.multiprocessors, options.memory, options.title)
     arguments = [target, "--output", str(output), *typed(options)]
+    if options.quiet:
+        arguments.append("--quiet")
     for key in ("precision", "optimizer", "measured"):
         if getattr(options, key):
             arguments += [f"--{key}", getattr(options, key)]
@@ -141,6 +145,7 @@ def capture_objects(model: Any, batch: Any, loss: Any, optimizer: Any, precision
 
     check_machine(beside_gpu)
     transport.require_model(model)
+    check_names(precision, optimizer)
     for_device = target_of(device, sm)
     model, replicas = (model, None) if exported.is_program(model) else without_wrappers(model)
     step = dict(model=model, batch=batch, loss=loss, optimizer=optimizer, precision=precision,

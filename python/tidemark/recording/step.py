@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterator
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from . import compiled, exported, kernels, meta, scripted
+from . import compiled, exported, kernels, meta, progress, scripted
 from .chance import Chance, require_alike
 from .errors import CaptureError
 from .faults import run_or_say_where
@@ -23,12 +23,12 @@ from .hooks import on_saved_tensors
 from .lines import Lines, Whose
 from .losses import loss_of
 from .optimizers import Optimizers, make_optimizers
+from .options import check_names
 from .products import precision_of
 from .recorder import NO_NODE, Operation, Recorder, Reference, is_fake, plain
 from .replicas import without_wrappers
 from .sharded_calls import Replicas
 
-PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16")
 GIVEN = ("model", "batch", "loss", "optimizer", "precision", "replicas")  # in a dict
 AMP = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
@@ -74,9 +74,7 @@ def step_in(made: Any) -> Step:
 
 def place(step: Step) -> None:
     """Model and batch on the device, in the precision that was asked for."""
-    if step.precision not in PRECISIONS:
-        raise CaptureError(f"no precision named {step.precision!r} (known: "
-                           f"{', '.join(PRECISIONS)})")
+    check_names(step.precision, step.optimizer)
     if meta.materialize(step.model) and isinstance(step.optimizer, torch.optim.Optimizer):
         raise CaptureError("the model was built on the meta device, and the optimizer has its parameters "
                            "there: give a function of the parameters that makes the optimizer")
@@ -378,9 +376,11 @@ def framework() -> str | None:
 def run_twice(step: Step, optimizer: Optimizers, history: History) -> Measured:
     """A first step, which makes what stays, and an ordinary one."""
     history.mark()
+    progress.step(1)
     run_or_say_where(lambda: run_plain(step, optimizer))
     compiled.free_what_compiling_left()
     history.mark()
+    progress.step(2)
     measured = run_plain(step, optimizer, history)
     history.mark()
     return measured
@@ -393,7 +393,9 @@ def record(step: Step, history: History) -> Recording:
     optimizer = make_optimizers(step.model, step.optimizer)
     measured = run_twice(step, optimizer, history)
     calls = history.end()
+    progress.step(3)
     graph, operations = run_for_graph(step, optimizer)
+    progress.step(4)
     recorder = Recorder()
     groups_of(recorder)
     leaves = note_what_is_there(recorder, step, optimizer)

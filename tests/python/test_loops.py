@@ -7,6 +7,7 @@ import test_capture
 
 SCRIPT = '''
 import torch
+import torch.utils.checkpoint
 from torch import nn
 
 def net(*widths):
@@ -25,6 +26,30 @@ def accumulated():
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
+    return step
+
+def recomputed(*others):
+    """Of what reentrant checkpoints make again no weight is in the graph: their input is a leaf of the step's."""
+    model, x, optimizer = setting()
+    def step():
+        for each in (model, *(others or [model])):
+            y = torch.utils.checkpoint.checkpoint(each, x.clone().requires_grad_(), use_reentrant=True)
+            y.square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    optimizer.add_param_group(dict(params=[p for each in others for p in each.parameters()]))
+    return step
+
+def recomputed_other():
+    return recomputed(net(64, 128, 64, 32).cuda())
+
+def of_one_rollout():
+    model, x, optimizer = setting()
+    def step():
+        for rows in x.split(4):
+            model(rows).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
     return step
 
 def scaled():
@@ -346,6 +371,18 @@ class Loops(test_capture.CaptureTest):
         self.assertNotIn("accumulate", trace["step"])
         self.assertIn("of 3 passes of different kinds", said)
 
+    def test_reentrant_checkpoints_of_the_same_weights_are_micro_batches(self):
+        trace, said = self.captured("recomputed")
+        self.assertEqual((trace["step"]["accumulate"], said), (2, ""))
+        trace, said = self.captured("recomputed_other")
+        self.assertNotIn("accumulate", trace["step"])
+        self.assertIn("of 2 passes of different kinds", said)
+
+    def test_minibatches_that_an_update_each_follows_are_alike(self):
+        trace, said = self.captured("of_one_rollout")
+        self.assertNotIn("accumulate", trace["step"])
+        self.assertRegex(said, "^tidemark capture: of 2 passes that are alike this is number [12], which needs most memory\n$")
+
     def test_micro_batches_that_are_alike_are_written_once(self):
         for function, count in (("accumulated", 3), ("replicated", 2), ("scaled", None),
                                 ("averaged", None)):
@@ -418,7 +455,7 @@ class Loops(test_capture.CaptureTest):
     def test_passes_that_add_nothing_up_are_no_micro_batches(self):
         trace, said = self.captured("sharpened")
         self.assertNotIn("accumulate", trace["step"])
-        self.assertIn("of 2 passes of different kinds", said)
+        self.assertIn("of 2 passes that are alike", said)
 
     def test_what_takes_the_place_of_what_was_is_written_over_it(self):
         trace, said = self.captured("teacher_in_the_forward")

@@ -107,6 +107,19 @@ def is_own_step(returned: Any) -> bool:
     return callable(returned) and not isinstance(returned, (torch.nn.Module, type))
 
 
+def weights_of(recording: step.Recording) -> tuple[set[int], set[str]]:
+    """That gradients come to: of the graph, and of what reentrant checkpoints make again. Leaves that the step
+    makes are others in each pass."""
+    recorder = recording.recorder
+    recomputed = {recorder.storages[number].name for run in recorder.nodes.values() for number in run.trained}
+    return recording.graph.leaves & recording.leaves.keys(), recomputed
+
+
+def is_of_kind(one: step.Recording, other: step.Recording) -> bool:
+    return weights_of(one) == weights_of(other) and \
+        are_alike(one.recorder.operations, other.recorder.operations)
+
+
 def groups_of(recordings: list[step.Recording]) -> list[list[int]]:
     """Passes that follow each other, are alike, and whose gradients of the same weights add up to one
     update."""
@@ -114,12 +127,22 @@ def groups_of(recordings: list[step.Recording]) -> list[list[int]]:
     for at, recording in enumerate(recordings):
         before = recordings[at - 1]
         if at > 0 and not before.has_update and recording.adds and \
-                before.graph.leaves == recording.graph.leaves and \
-                are_alike(before.recorder.operations, recording.recorder.operations):
+                is_of_kind(before, recording):
             groups[-1].append(at)
         else:
             groups.append([at])
     return groups
+
+
+def of_kinds(recordings: list[step.Recording]) -> str:
+    """Of one kind are those, too, that an update each follows, as of minibatches of one rollout."""
+    kinds: list[step.Recording] = []
+    for recording in recordings:
+        if not any(is_of_kind(kind, recording) for kind in kinds):
+            kinds.append(recording)
+    if len(kinds) == len(recordings):
+        return "of different kinds"
+    return "that are alike" if len(kinds) == 1 else f"of {len(kinds)} kinds"
 
 
 def captured(run: Callable[[], Any], arguments: Any,
@@ -143,6 +166,6 @@ def captured(run: Callable[[], Any], arguments: Any,
     for each_peaks in (recordings[i].recorder.live_peaks for i in chosen):
         peaks.update((key, max(peaks[key], each_peaks[key])) for key in peaks)
     if len(groups) > 1:
-        print(f"tidemark capture: of {len(groups)} passes of different kinds this is "
-              f"number {number + 1}, which needs most memory", file=sys.stderr)
+        print(f"tidemark capture: of {len(groups)} passes {of_kinds([recordings[group[0]] for group in groups])} this "
+              f"is number {number + 1}, which needs most memory", file=sys.stderr)
     return whole, first, batches[chosen[0]], recorders

@@ -80,7 +80,7 @@ def circle():
         circle.append(circle)
     return loop(save)
 '''
-SAID = ("left out: {}, for here are no numbers worth keeping, and the files may be real ones\n")
+SAID = "{} is left out: a capture has no numbers worth keeping, and the files may be real ones\n"
 
 
 class Saves(test_capture.CaptureTest):
@@ -106,7 +106,7 @@ class Saves(test_capture.CaptureTest):
     def test_checkpoints_stay_as_they_are(self):
         number = 1 + SCRIPT.split("\n").index('        torch.save(model.state_dict(), "real.pt")')
         done = self.require_left_out("saving", "torch.save()")
-        self.assertIn(f"net.py:{number}: left out: torch.save()", done.stderr)
+        self.assertIn(f"net.py:{number}: torch.save() is left out", done.stderr)
         self.require_left_out("distributed", "torch.distributed.checkpoint")
         self.assertFalse((self.path / "shards").exists())
 
@@ -130,7 +130,7 @@ class Saves(test_capture.CaptureTest):
             folder = self.path / "real" / f"checkpoint-{at}"
             folder.mkdir(parents=True)
             (folder / "model.safetensors").write_text("real")
-        self.require_left_out("trainer", "transformers.Trainer's checkpoints", "save_pretrained()",
+        self.require_left_out("trainer", "a checkpoint of transformers.Trainer", "save_pretrained()",
                               "transformers.Trainer.save_model()")
         found = sorted(str(path.relative_to(self.path / "real")) for path in (self.path / "real").glob("*/*"))
         self.assertEqual(found, [f"checkpoint-{at}/model.safetensors" for at in (5, 6, 7)])

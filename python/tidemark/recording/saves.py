@@ -29,7 +29,7 @@ LEFT_OUT: dict[str, dict[str, tuple[str | None, Any]]] = {
     "safetensors.numpy": {"save_file": ("safetensors", None)},
     "transformers.modeling_utils": {"PreTrainedModel.save_pretrained": ("save_pretrained()", None)},
     "transformers.utils.hub": {"PushToHubMixin.push_to_hub": ("push_to_hub()", None)},
-    "transformers.trainer": {"Trainer._save_checkpoint": (f"{TRAINER}'s checkpoints", None),
+    "transformers.trainer": {"Trainer._save_checkpoint": (f"a checkpoint of {TRAINER}", None),
                              "Trainer.save_model": (f"{TRAINER}.save_model()", None),
                              "Trainer.save_state": (f"{TRAINER}.save_state()", None),
                              # What may be deleted when training is over: with 4.57, with 5.
@@ -58,7 +58,7 @@ def say(name: str) -> None:
         return
     _said.add(name)
     place = Lines().current()
-    print(f"tidemark capture: {place + ': ' if place else ''}left out: {name}, for here are no numbers "
+    print(f"tidemark capture: {place + ': ' if place else ''}{name} is left out: a capture has no numbers "
           "worth keeping, and the files may be real ones", file=sys.stderr)
 
 

@@ -16,6 +16,14 @@ const RecordedUpdate* recorded(const Comparison& comparison) {
   return trace && trace->update ? &*trace->update : nullptr;
 }
 
+// A capture's buffers count as parameters that nothing trains: of LLaMA a few numbers of its
+// rotation.
+std::string trained_part(std::int64_t parameters, std::int64_t trainable) {
+  const std::string part = count_text(trainable);
+  if (part != count_text(parameters)) return part + " trained";
+  return fmt::format("all but {} trained", count_text(parameters - trainable));
+}
+
 std::string describe_model(const Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
   std::string trained = "all trained";
@@ -23,7 +31,7 @@ std::string describe_model(const Comparison& comparison) {
     trained = fmt::format("{} trained ({})", count_text(comparison.trainable),
                           printable(to_text(scenario.step.tuning), 200));
   else if (recorded(comparison) && comparison.trainable < comparison.parameters)
-    trained = fmt::format("{} trained", count_text(comparison.trainable));
+    trained = trained_part(comparison.parameters, comparison.trainable);
   std::string text = fmt::format("{}: {} parameters, {}", printable(scenario.model.title, 200),
                                  count_text(comparison.parameters), trained);
   const ModelConfig& config = scenario.model.config;

@@ -36,6 +36,8 @@ TEST(DescribedModel, OfACaptureSaysHowManyParametersItsStepUpdates) {
   EXPECT_EQ(line(0, some), "ViT: 86.0 M parameters, all trained");
   some.trainable = 5'000'000;
   EXPECT_EQ(line(0, some), "ViT: 86.0 M parameters, 5.0 M trained");
+  some.trainable = some.parameters - 32;
+  EXPECT_EQ(line(0, some), "ViT: 86.0 M parameters, all but 32 trained");
   some.scenario.trace.reset();  // a model says by its tuning what it trains
   EXPECT_EQ(line(0, some), "ViT: 86.0 M parameters, all trained");
 }

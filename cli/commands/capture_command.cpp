@@ -10,6 +10,7 @@
 #include "cli/commands/formats.h"
 #include "cli/commands/python_process.h"
 #include "cli/commands/scenario.h"
+#include "simulator/cost/usual_device.h"
 #include "simulator/kernel_choice.h"
 #include "traces/trace_json.h"
 
@@ -24,7 +25,7 @@ bool is_stopped(const Ending& ending) {
 
 // Which device PyTorch is told of.
 std::vector<std::string> device_arguments(const Options& options) {
-  const Device device = find_device(options.device.value_or("a100-80gb"));
+  const Device device = find_device(options.device.value_or(std::string(usual_device)));
   const auto capability = capability_of(device);
   if (!capability)
     throw UsageError(fmt::format("{} is no GPU: a capture needs one whose kernels PyTorch chooses",

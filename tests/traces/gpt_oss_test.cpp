@@ -7,29 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "traces/models/config_reader.h"
+#include "tests/support/decoder_traces.h"
 
 namespace tidemark::gpt_oss_test {
 namespace {
 
+using namespace decoder_traces;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 Model model_of(std::string_view json) { return read_model_config(json, "config.json"); }
-
-DecoderConfig config_of(std::string_view json) {
-  return std::get<DecoderConfig>(model_of(json).config);
-}
-
-std::string error_of(std::string_view json) {
-  try {
-    model_of(json);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 std::string small(std::string_view own = R"("num_hidden_layers": 2)") {
   return fmt::format(R"({{"model_type": "gpt_oss", "hidden_size": 16, "vocab_size": 31,
@@ -39,25 +26,7 @@ std::string small(std::string_view own = R"("num_hidden_layers": 2)") {
                      own);
 }
 
-Trace trace_of(std::string_view json, StepOptions options = {}) {
-  options.batch = 1, options.sequence = 16;
-  return build_trace({"network", "", "", "", config_of(json)}, options);
-}
-
-std::int64_t parameters(std::string_view json) {
-  const Trace trace = trace_of(json);
-  std::int64_t count = 0;
-  for (const Tensor& tensor : trace.tensors)
-    if (tensor.category == Category::Parameter && trace[tensor.storage].name == tensor.name)
-      count += numel(tensor.shape);
-  return count;
-}
-
-const Op& op_named(const Trace& trace, std::string_view name) {
-  const auto op = std::ranges::find(trace.ops, name, &Op::name);
-  EXPECT_NE(op, trace.ops.end()) << name;
-  return *op;
-}
+std::int64_t parameters(std::string_view json) { return parameters_in(trace_of(json)); }
 
 Shape made_by(const Trace& trace, std::string_view name) {
   return trace[trace.outputs(op_named(trace, name))[0]].shape;

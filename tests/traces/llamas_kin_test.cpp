@@ -7,39 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "tests/support/decoder_traces.h"
 #include "traces/linear_names.h"
-#include "traces/models/config_reader.h"
 
 namespace tidemark::llamas_kin_test {
 namespace {
 
+using namespace decoder_traces;
 using testing::HasSubstr;
 
-DecoderConfig read(std::string_view json) {
-  return std::get<DecoderConfig>(read_model_config(json, "config.json").config);
-}
+DecoderConfig read(std::string_view json) { return config_of(json); }
 
-std::string error_of(std::string_view json) {
-  try {
-    read(json);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-Trace trace_of(std::string_view json) {
-  return build_trace({"network", "", "", "", read(json)},
-                     {.batch = 1, .sequence = 16, .attention = Attention::Math});
-}
-
-std::vector<std::string> names_of(const Trace& trace, OpKind kind) {
-  std::vector<std::string> names;
-  for (const Op& op : trace.ops)
-    if (op.kind == kind) names.push_back(op.name);
-  return names;
-}
+Trace composed(std::string_view json) { return trace_of(json, {.attention = Attention::Math}); }
 
 std::string small(std::string_view own) {
   return fmt::format(R"({{{}, "hidden_size": 16, "num_hidden_layers": 4, "vocab_size": 31,
@@ -88,14 +67,10 @@ TEST(LlamasKin, ArceesMlpHasNoGate) {
   EXPECT_EQ(arcee.activation, ActivationForm::SquaredRelu);
   EXPECT_EQ(arcee.key_heads, 32);
   EXPECT_FALSE(arcee.tied_head || arcee.qkv_bias || arcee.mlp_bias);
-  const Trace trace = trace_of(R"({"model_type": "arcee", "num_hidden_layers": 36,
+  const Trace trace = composed(R"({"model_type": "arcee", "num_hidden_layers": 36,
                                    "num_attention_heads": 20, "num_key_value_heads": 4,
                                    "head_dim": 128, "vocab_size": 128005})");
-  std::int64_t parameters = 0;
-  for (const Tensor& tensor : trace.tensors)
-    if (tensor.category == Category::Parameter && trace[tensor.storage].name == tensor.name)
-      parameters += numel(tensor.shape);
-  EXPECT_EQ(parameters, 4'619'189'760);
+  EXPECT_EQ(parameters_in(trace), 4'619'189'760);
   EXPECT_EQ(linears_named("up_proj", "arcee"), (std::vector<std::string_view>{"fc1"}));
   EXPECT_EQ(linears_named("down_proj", "arcee"), (std::vector<std::string_view>{"fc2"}));
 }
@@ -131,7 +106,7 @@ TEST(LlamasKin, DividesLogitsByTheirScaling) {
 
 TEST(LlamasKin, ScalesOnlyWhatHasAFactor) {
   const auto scales = [](std::string_view own) {
-    auto names = names_of(trace_of(small(own)), OpKind::Scale);
+    auto names = names_of(composed(small(own)), OpKind::Scale);
     std::erase_if(names,
                   [](const std::string& name) { return name.starts_with("attention_mask"); });
     return names;
@@ -147,7 +122,7 @@ TEST(LlamasKin, ScalesOnlyWhatHasAFactor) {
 
 TEST(LlamasKin, TurnsNoHeadInEveryNthBlock) {
   const auto turns = [](std::string_view own) {
-    return names_of(trace_of(small(own)), OpKind::Rope);
+    return names_of(composed(small(own)), OpKind::Rope);
   };
   EXPECT_THAT(
       turns(R"("model_type": "smollm3", "no_rope_layer_interval": 3)"),
@@ -193,7 +168,7 @@ TEST(LlamasKin, RefusesOtherOrders) {
 
 // Norms behind the rotation read what has turned.
 TEST(LlamasKin, HunyuanNormsHeadsThatHaveTurned) {
-  const Trace trace = trace_of(small(R"("model_type": "hunyuan_v1_dense")"));
+  const Trace trace = composed(small(R"("model_type": "hunyuan_v1_dense")"));
   const auto place = [&](std::string_view name) {
     return std::ranges::find(trace.ops, name, &Op::name) - trace.ops.begin();
   };

@@ -7,55 +7,23 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "traces/models/config_reader.h"
+#include "tests/support/decoder_traces.h"
 
 namespace tidemark::neighbours_test {
 namespace {
 
+using namespace decoder_traces;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-DecoderConfig read(std::string_view json) {
-  return std::get<DecoderConfig>(read_model_config(json, "config.json").config);
-}
+DecoderConfig read(std::string_view json) { return config_of(json); }
 
-std::string error_of(std::string_view json) {
-  try {
-    read(json);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-Trace trace_of(std::string_view json, StepOptions options = {}) {
-  options.batch = 1, options.sequence = 16;
+Trace composed(std::string_view json, StepOptions options = {}) {
   if (!options.attention) options.attention = Attention::Math;
-  return build_trace({"network", "", "", "", read(json)}, options);
+  return trace_of(json, options);
 }
 
-std::int64_t parameters(std::string_view json) {
-  const Trace trace = trace_of(json);
-  std::int64_t count = 0;
-  for (const Tensor& tensor : trace.tensors)
-    if (tensor.category == Category::Parameter && trace[tensor.storage].name == tensor.name)
-      count += numel(tensor.shape);
-  return count;
-}
-
-std::vector<std::string> names_of(const Trace& trace, OpKind kind) {
-  std::vector<std::string> names;
-  for (const Op& op : trace.ops)
-    if (op.kind == kind) names.push_back(op.name);
-  return names;
-}
-
-const Op& op_named(const Trace& trace, std::string_view name) {
-  const auto op = std::ranges::find(trace.ops, name, &Op::name);
-  EXPECT_NE(op, trace.ops.end()) << name;
-  return *op;
-}
+std::int64_t parameters(std::string_view json) { return parameters_in(composed(json)); }
 
 std::string small(std::string_view own) {
   return fmt::format(R"({{{}, "hidden_size": 16, "num_hidden_layers": 4, "vocab_size": 31,
@@ -114,7 +82,7 @@ TEST(Neighbours, TheShareThatTurnsStandsInEitherPlace) {
 
 // cos[..., : d / 2].repeat_interleave(2): what both nodes keep is new memory in each layer.
 TEST(Neighbours, EachLayerOfGlmSpreadsItsTables) {
-  const Trace trace = trace_of(small(R"("model_type": "glm4", "head_dim": 8)"));
+  const Trace trace = composed(small(R"("model_type": "glm4", "head_dim": 8)"));
   const Op& turn = op_named(trace, "blocks.2.attn.k_rope");
   EXPECT_EQ(attribute(trace, turn, AttributeKey::Neighbours), 1);
   const Tensor& table = trace[trace.inputs(turn)[1]];
@@ -127,7 +95,7 @@ TEST(Neighbours, EachLayerOfGlmSpreadsItsTables) {
 
 // The tables of all layers are the model's; q and k turn in fp32 and come back as they were.
 TEST(Neighbours, CoheresHeadsTurnInFp32) {
-  const Trace trace = trace_of(small(R"("model_type": "cohere")"), {.precision = Precision::Bf16});
+  const Trace trace = composed(small(R"("model_type": "cohere")"), {.precision = Precision::Bf16});
   const Op& turn = op_named(trace, "blocks.2.attn.q_rope");
   EXPECT_EQ(trace[trace.inputs(turn)[0]].dtype, DType::Float32);
   EXPECT_EQ(trace[trace.inputs(turn)[1]].name, "rope.cos");
@@ -140,14 +108,14 @@ TEST(Neighbours, CoheresHeadsTurnInFp32) {
 // ERNIE's are fp32 in any precision.
 TEST(Neighbours, ErniesTablesAreFp32) {
   const Trace trace =
-      trace_of(small(R"("model_type": "ernie4_5", "head_dim": 8)"), {.precision = Precision::Bf16});
+      composed(small(R"("model_type": "ernie4_5", "head_dim": 8)"), {.precision = Precision::Bf16});
   const Op& turn = op_named(trace, "blocks.0.attn.q_rope");
   EXPECT_EQ(trace[trace.inputs(turn)[2]].dtype, DType::Float32);
 }
 
 // Two differences from the mean, what the weight multiplies, and 1/std.
 TEST(Neighbours, CoheresNormKeepsThreeOfItsOwnSize) {
-  const Trace trace = trace_of(small(R"("model_type": "cohere")"));
+  const Trace trace = composed(small(R"("model_type": "cohere")"));
   const Op& norm = op_named(trace, "blocks.1.input_norm");
   std::int64_t kept = 0;
   for (const TensorId output : trace.outputs(norm))
@@ -157,7 +125,7 @@ TEST(Neighbours, CoheresNormKeepsThreeOfItsOwnSize) {
 }
 
 TEST(Neighbours, CohereAddsTheShortcutFirst) {
-  const Trace trace = trace_of(small(R"("model_type": "cohere")"));
+  const Trace trace = composed(small(R"("model_type": "cohere")"));
   const Op& first = op_named(trace, "blocks.0.add1");
   EXPECT_EQ(trace[trace.inputs(first)[0]].name, "embed");
   EXPECT_EQ(trace[trace.inputs(first)[1]].name, "blocks.0.attn.o");
@@ -166,7 +134,7 @@ TEST(Neighbours, CohereAddsTheShortcutFirst) {
 }
 
 TEST(Neighbours, Cohere2TurnsHeadsWhereThereIsAWindow) {
-  EXPECT_THAT(names_of(trace_of(small(R"("model_type": "cohere2", "layer_types":
+  EXPECT_THAT(names_of(composed(small(R"("model_type": "cohere2", "layer_types":
                   ["sliding_attention", "full_attention", "sliding_attention",
                    "full_attention"])")),
                        OpKind::Rope),
@@ -189,7 +157,7 @@ TEST(Neighbours, PublishedFilesLeaveNoNotes) {
 }
 
 TEST(Neighbours, NormsOfCoheresHeadsHaveAWeightForEach) {
-  const Trace trace = trace_of(small(R"("model_type": "cohere", "use_qk_norm": true)"));
+  const Trace trace = composed(small(R"("model_type": "cohere", "use_qk_norm": true)"));
   const Op& norm = op_named(trace, "blocks.0.attn.q_norm");
   EXPECT_EQ(trace[trace.inputs(norm)[1]].shape, Shape({2, 8}));
   const Op& of_keys = op_named(trace, "blocks.0.attn.k_norm");
@@ -198,7 +166,7 @@ TEST(Neighbours, NormsOfCoheresHeadsHaveAWeightForEach) {
 
 std::string refusal_of(std::string_view json, const StepOptions& options) {
   try {
-    trace_of(json, options);
+    composed(json, options);
   } catch (const UsageError& error) {
     return error.what();
   }

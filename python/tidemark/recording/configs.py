@@ -105,7 +105,8 @@ def maker(config: Any, head: str | None) -> Callable[..., Any]:
             auto = getattr(transformers, name)
             if type(config) in auto._model_mapping.keys():
                 return auto.from_config
-    raise CaptureError(f"{config.model_type} has no --head {head or 'at all'} in transformers "
+    asked = f"--head {head}" if head else "class"
+    raise CaptureError(f"{config.model_type} has no {asked} in transformers "
                        f"{transformers.__version__}")
 
 
